@@ -28,8 +28,8 @@ SHIPPED	:= Kbuild Makefile dkms.conf COPYING compat ibtrs ibnbd
 include compat/place.mk
 
 .DEFAULT_GOAL := modules
-.PHONY: modules clean tools lib lib-install unit fuzz lint package check check-all check-tools \
-	check-nbdkit \
+.PHONY: modules clean tools lib lib-install serverd serverd-install \
+	unit fuzz lint package check check-all check-tools check-nbdkit \
 	dkms-source \
 	check-kernels check-boot check-memory check-packages check-faults check-suites \
 	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
@@ -51,9 +51,15 @@ lib:				## libibtrs and libibnbd, in user space, ibtrs-peer and the plugin for n
 	$(MAKE) -C ibtrs/user
 	$(MAKE) -C ibnbd/user
 
+serverd:			## ibnbd-serverd, the server in user space: build/serverd (liburing-dev, libblkid-dev)
+	$(MAKE) -C ibnbd/user/serverd
+
+serverd-install:		## the same, with its manual and unit
+	$(MAKE) -C ibnbd/user/serverd install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+
 clean: | kdir			## what a build left behind; build/cache is kept
 	$(KMAKE) clean RCS_FIND_IGNORE="\( -name .git -o -path '*/build/cache' \) -prune -o"
-	for d in tools ibtrs/user ibnbd/user tests/unit tests/fuzz; do \
+	for d in tools ibtrs/user ibnbd/user ibnbd/user/serverd tests/unit tests/fuzz; do \
 		[ ! -f $$d/Makefile ] || $(MAKE) -C $$d clean; done
 
 .PHONY: kdir

@@ -54,6 +54,21 @@ static inline bool ibnbd_access_writes(enum ibnbd_access mode)
  */
 int ibnbd_access_reopen(enum ibnbd_access granted, enum ibnbd_access wanted, const char **why);
 
+/* Does a success of this request promise that data is on stable storage? */
+static inline bool ibnbd_access_promises(const struct ibnbd_io *m)
+{
+	return m->op == IBNBD_OP_FLUSH || m->flags & (IBNBD_F_FUA | IBNBD_F_PREFLUSH);
+}
+
+/*
+ * Does a success of this request tell what the disk holds? That of a plain write only says that the
+ * data has reached the disk.
+ */
+static inline bool ibnbd_access_shows_disk(const struct ibnbd_io *m)
+{
+	return m->op == IBNBD_OP_READ || ibnbd_access_promises(m);
+}
+
 /**
  * ibnbd_access_io() - may this decoded request run?
  * @f: facts of the export

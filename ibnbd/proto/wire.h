@@ -239,6 +239,11 @@ IBNBD_ASSERT_OFF(ibnbd_wire_io, bytes, 20);
 IBNBD_ASSERT_OFF(ibnbd_wire_io, prio, 24);
 static_assert(sizeof(struct ibnbd_wire_close) == 8, "CLOSE");
 
+enum {				/* kinds of events, protocol 8.3 */
+	IBNBD_EVENT_RESIZED	= 1,
+	IBNBD_EVENT_REVOKED	= 2,
+};
+
 /* An event of the transport carries the low 24 bits of a device id (protocol 8.3). */
 #define IBNBD_EVENT_ID_MASK	0xffffffu
 

@@ -9,7 +9,7 @@
 /**
  * ibnbd_srv_client_tell() - send the client an event (protocol 8.3)
  * @s: session
- * @kind: IBNBD_SRV_EVENT_...
+ * @kind: IBNBD_EVENT_...
  * @id: of the open
  *
  * Does nothing if the client is gone. Any context.

@@ -36,11 +36,6 @@ enum ibnbd_srv_io_mode {
 	IBNBD_SRV_IO_FILE,	/* regular files only */
 };
 
-enum {				/* protocol 8.3 */
-	IBNBD_SRV_EVENT_RESIZED	= 1,
-	IBNBD_SRV_EVENT_REVOKED	= 2,
-};
-
 /**
  * struct ibnbd_srv_export - a block device or a regular file that somebody has open
  * @link: in the export list; under the export lock, like every field that names no other lock

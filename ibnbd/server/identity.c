@@ -15,8 +15,7 @@
  * its inode generation, on btrfs by its subvolume, too: a snapshot has the same numbers. An object
  * without a name (ram disks, loop devices) has kind NONE: clients then compare sizes only.
  *
- * The hash must be the same after a reboot and on every machine, so its keys are constants. It
- * separates disks; it keeps nothing secret.
+ * How a name is hashed is said by logic/identity.
  *
  * An object without a name can still be recognized until the machine reboots: the kernel numbers
  * the disks as they appear, and never uses a number twice (diskseq, from 5.15 on). By this number
@@ -25,41 +24,10 @@
  */
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <linux/siphash.h>
 #include <linux/statfs.h>
 #include <linux/string.h>
 #include <linux/uuid.h>
 #include "ibnbd/server/identity.h"
-
-#define IDENTITY_TEXT	512
-
-static const struct {
-	const char *attr;
-	u8 kind;
-} identity_place[] = {
-	{ "dm/uuid",		IBNBD_ID_UUID },
-	{ "md/uuid",		IBNBD_ID_UUID },
-	{ "wwid",		IBNBD_ID_HARDWARE },	/* NVMe */
-	{ "device/wwid",	IBNBD_ID_HARDWARE },	/* SCSI */
-	{ "device/cid",		IBNBD_ID_HARDWARE },	/* MMC */
-	{ "serial",		IBNBD_ID_HARDWARE },	/* virtio */
-};
-
-static void identity_hash(struct ibnbd_identity *id, u8 kind, const void *data, size_t len)
-{
-	static const siphash_key_t key[2] = {
-		{ { 0x69626e62642d6964ULL, 1 } },
-		{ { 0x69626e62642d6964ULL, 2 } },
-	};
-	__le64 half[2] = {
-		cpu_to_le64(siphash(data, len, &key[0])),
-		cpu_to_le64(siphash(data, len, &key[1])),
-	};
-
-	static_assert(sizeof(half) == sizeof(id->id));
-	memcpy(id->id, half, sizeof(half));
-	id->kind = kind;
-}
 
 /* Drivers answer so when the disk has no such name. */
 static bool identity_is_absent(ssize_t err)
@@ -116,52 +84,27 @@ static int identity_check_dir(struct gendisk *disk, const char *dir, char *buf, 
 	return -ENODEV;
 }
 
-/* "place:name" of a whole disk. Return: its length; 0: it has no name; an errno. */
-static int identity_disk(struct gendisk *disk, char *text, size_t size, u8 *kind)
+/*
+ * The name of a whole disk, in @name of IBNBD_IDENTITY_TEXT bytes, and its place. Return: 0, also
+ * if it has no name; or an errno.
+ */
+static int identity_disk(struct gendisk *disk, char *name, struct ibnbd_identity_disk *d)
 {
-	char name[DISK_NAME_LEN];
-	char dir[64], path[96];
-	int i, n, len;
+	char dir[64], path[96], text[DISK_NAME_LEN];
+	int i, len;
 
-	strscpy(name, disk->disk_name, sizeof(name));
-	strreplace(name, '/', '!');
-	scnprintf(dir, sizeof(dir), "/sys/block/%s", name);
-	n = identity_check_dir(disk, dir, text, size);
-	if (n)
-		return n;
-	for (i = 0; i < ARRAY_SIZE(identity_place); i++) {
-		n = scnprintf(text, size, "%s:", identity_place[i].attr);
-		scnprintf(path, sizeof(path), "%s/%s", dir, identity_place[i].attr);
-		len = identity_read(path, text + n, size - n);
+	strscpy(text, disk->disk_name, sizeof(text));
+	strreplace(text, '/', '!');
+	scnprintf(dir, sizeof(dir), "/sys/block/%s", text);
+	len = identity_check_dir(disk, dir, name, IBNBD_IDENTITY_TEXT);
+	for (i = 0; !len && i < IBNBD_IDENTITY_PLACES; i++) {
+		scnprintf(path, sizeof(path), "%s/%s", dir, ibnbd_identity_places[i].attr);
+		len = identity_read(path, name, IBNBD_IDENTITY_TEXT);
 		if (len > 0)
-			*kind = identity_place[i].kind;
-		if (len)
-			return len < 0 ? len : n + len;
+			d->place = &ibnbd_identity_places[i];
 	}
-	return 0;
-}
-
-/* The name of a block device as text. Return: its length; 0: it has none; an errno. */
-static int identity_bdev_text(struct block_device *bdev, char *text, u8 *kind)
-{
-	bool part = bdev->bd_dev != disk_devt(bdev->bd_disk);
-	const char *uuid = part ? cx_part_uuid(bdev) : NULL;
-	int n, len;
-
-	/* A DOS partition table without a signature: its partitions are called so on every disk. */
-	if (uuid && *uuid && strncmp(uuid, "00000000-", 9)) {
-		n = scnprintf(text, IDENTITY_TEXT, "partuuid:%s ", uuid);
-		len = identity_disk(bdev->bd_disk, text + n, IDENTITY_TEXT - n, kind);
-		if (len < 0)
-			return len;
-		*kind = IBNBD_ID_UUID;
-		return len ? n + len : n - 1;
-	}
-	len = identity_disk(bdev->bd_disk, text, IDENTITY_TEXT, kind);
-	if (len > 0 && part)
-		len += scnprintf(text + len, IDENTITY_TEXT - len, "+%llu",
-				 (u64)get_start_sect(bdev));
-	return len;
+	d->name = name;
+	return min(len, 0);
 }
 
 /**
@@ -173,47 +116,42 @@ static int identity_bdev_text(struct block_device *bdev, char *text, u8 *kind)
  */
 int ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id)
 {
-	char *text __free(kfree) = kzalloc(IDENTITY_TEXT, GFP_KERNEL);
-	u8 kind;
-	int len;
+	char *text __free(kfree) = kzalloc(2 * IBNBD_IDENTITY_TEXT, GFP_KERNEL);
+	struct ibnbd_identity_disk d = { .part = bdev->bd_dev != disk_devt(bdev->bd_disk) };
+	int err;
 
 	memset(id->id, 0, sizeof(id->id));
 	id->kind = IBNBD_ID_NONE;
 	if (!text)
 		return -ENOMEM;
-	len = identity_bdev_text(bdev, text, &kind);
-	if (len > 0)
-		identity_hash(id, kind, text, len);
-	return min(len, 0);
+	err = identity_disk(bdev->bd_disk, text + IBNBD_IDENTITY_TEXT, &d);
+	if (err)
+		return err;
+	if (d.part) {
+		d.partuuid = cx_part_uuid(bdev);
+		d.start = get_start_sect(bdev);
+	}
+	ibnbd_identity_disk(&d, text, id);
+	return 0;
 }
 
 /* Identity of a regular file; kind NONE on a file system without uuid. */
 void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id)
 {
 	struct inode *inode = file_inode(file);
-	struct {
-		u8 uuid[UUID_SIZE];
-		__le64 ino;
-		__le64 generation;
-		__le32 volume[2];		/* btrfs only */
-	} name = {
-		.ino = cpu_to_le64(inode->i_ino),
-		.generation = cpu_to_le64(inode->i_generation),
+	struct ibnbd_identity_inode n = {
+		.ino = inode->i_ino,
+		.generation = inode->i_generation,
 	};
-	size_t len = offsetof(typeof(name), volume);
 	struct kstatfs st;
 
-	memset(id->id, 0, sizeof(id->id));
-	id->kind = IBNBD_ID_NONE;
-	if (uuid_is_null(&inode->i_sb->s_uuid))
-		return;
-	export_uuid(name.uuid, &inode->i_sb->s_uuid);
+	export_uuid(n.uuid, &inode->i_sb->s_uuid);
 	if (inode->i_sb->s_magic == BTRFS_SUPER_MAGIC && !vfs_statfs(&file->f_path, &st)) {
-		name.volume[0] = cpu_to_le32(st.f_fsid.val[0]);
-		name.volume[1] = cpu_to_le32(st.f_fsid.val[1]);
-		len = sizeof(name);
+		n.volume[0] = st.f_fsid.val[0];
+		n.volume[1] = st.f_fsid.val[1];
+		n.has_volume = true;
 	}
-	identity_hash(id, IBNBD_ID_FILE, &name, len);
+	ibnbd_identity_file(&n, id);
 }
 
 /* The id of this boot. The kernel keeps it to itself, but for this file. */
@@ -239,29 +177,31 @@ static int identity_boot(char *text, size_t size)
 int ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
 				struct ibnbd_identity *id)
 {
-	char *text __free(kfree) = kzalloc(IDENTITY_TEXT, GFP_KERNEL);
+	char *text __free(kfree) = kzalloc(2 * IBNBD_IDENTITY_TEXT, GFP_KERNEL);
 	struct inode *inode = file ? file_inode(file) : NULL;
 	struct block_device *below = bdev ?: inode->i_sb->s_bdev;
-	u64 seq = below ? cx_diskseq(below->bd_disk) : 0;
+	struct ibnbd_identity_now n = { .has_disk = below, .is_disk = bdev };
 	int len;
 
 	memset(id->id, 0, sizeof(id->id));
 	id->kind = IBNBD_ID_NONE;
 	if (!text)
 		return -ENOMEM;
-	if (below && !seq)
+	if (below)
+		n.diskseq = cx_diskseq(below->bd_disk);
+	if (below && !n.diskseq)
 		return 0;
-	len = identity_boot(text, IDENTITY_TEXT / 2);
+	n.boot = text + IBNBD_IDENTITY_TEXT;
+	len = identity_boot(text + IBNBD_IDENTITY_TEXT, IBNBD_IDENTITY_TEXT / 2);
 	if (len < 0)
 		return len;
-	if (below)
-		len += scnprintf(text + len, IDENTITY_TEXT - len, " disk:%llu", seq);
-	if (bdev)
-		len += scnprintf(text + len, IDENTITY_TEXT - len, "+%llu",
-				 (u64)get_start_sect(bdev));
-	else
-		len += scnprintf(text + len, IDENTITY_TEXT - len, " %u:%llu:%u", inode->i_sb->s_dev,
-				 (u64)inode->i_ino, inode->i_generation);
-	identity_hash(id, IBNBD_ID_INSTANCE, text, len);
+	if (bdev) {
+		n.start = get_start_sect(bdev);
+	} else {
+		n.dev = inode->i_sb->s_dev;
+		n.ino = inode->i_ino;
+		n.generation = inode->i_generation;
+	}
+	ibnbd_identity_now(&n, text, id);
 	return 0;
 }

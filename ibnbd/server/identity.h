@@ -2,16 +2,10 @@
 #ifndef IBNBD_SERVER_IDENTITY_H
 #define IBNBD_SERVER_IDENTITY_H
 
-#include "ibnbd/proto/msg.h"
+#include "ibnbd/logic/identity.h"
 
 struct block_device;
 struct file;
-
-/*
- * The kind of an identity that is valid for this boot only, of an object without a lasting name.
- * Clients are never told it.
- */
-#define IBNBD_ID_INSTANCE	255
 
 int ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id);
 void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id);

@@ -95,21 +95,6 @@ void ibnbd_srv_bounce_put(struct ibnbd_srv_bounce *b)
 	b->buf = NULL;
 }
 
-/* Does a success of this request promise that data is on stable storage? */
-static bool io_is_promise(const struct ibnbd_io *m)
-{
-	return m->op == IBNBD_OP_FLUSH || m->flags & (IBNBD_F_FUA | IBNBD_F_PREFLUSH);
-}
-
-/*
- * Does a success of this request tell what the disk holds? That of a plain write only says that the
- * data has reached the disk.
- */
-static bool io_shows_disk(const struct ibnbd_io *m)
-{
-	return m->op == IBNBD_OP_READ || io_is_promise(m);
-}
-
 /*
  * Does the disk have another epoch than the client of @open was told, or is a new one about to
  * begin?
@@ -146,7 +131,7 @@ void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err)
 	 * the client has kept. -ENOTCONN makes the client open the disk again, learn the new epoch,
 	 * and send the request again.
 	 */
-	if (!err && io_shows_disk(&io->msg) && unlikely(io_is_of_old(io->open)))
+	if (!err && ibnbd_access_shows_disk(&io->msg) && unlikely(io_is_of_old(io->open)))
 		err = -ENOTCONN;
 	trace_ibnbd_srv_io_end(io, err);
 	percpu_ref_put(&io->open->ref);
@@ -168,7 +153,7 @@ static bool io_has_lost(const struct ibnbd_srv_open *open)
  */
 void ibnbd_srv_io_answered(struct ibnbd_srv_io *io, int err)
 {
-	if (unlikely(io_is_promise(&io->msg) && (err || io_has_lost(io->open))))
+	if (unlikely(ibnbd_access_promises(&io->msg) && (err || io_has_lost(io->open))))
 		ibnbd_srv_epoch_doubt(io->open->export);
 	ibnbd_srv_io_end(io, err);
 }

@@ -61,7 +61,7 @@ bool ibnbd_srv_judge_open(struct ibnbd_srv_open *open)
 	else
 		pr_warn("session %s: %s is closed: the policy does not say migration any more\n",
 			s->label, open->name);
-	ibnbd_srv_client_tell(s, IBNBD_SRV_EVENT_REVOKED, open->id);
+	ibnbd_srv_client_tell(s, IBNBD_EVENT_REVOKED, open->id);
 	return false;
 }
 

@@ -108,7 +108,7 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 /* Something of the disk has changed: its client hears what when it repeats OPEN. Any context. */
 void ibnbd_srv_open_tell(struct ibnbd_srv_open *open)
 {
-	ibnbd_srv_client_tell(open->session, IBNBD_SRV_EVENT_RESIZED, open->id);
+	ibnbd_srv_client_tell(open->session, IBNBD_EVENT_RESIZED, open->id);
 }
 
 /**

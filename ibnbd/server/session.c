@@ -322,7 +322,7 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 	if (!session_revoke(s, open))
 		return 0;
 	pr_info("session %s: %s closed by force\n", s->label, open->name);
-	ibnbd_srv_client_tell(s, IBNBD_SRV_EVENT_REVOKED, open->id);
+	ibnbd_srv_client_tell(s, IBNBD_EVENT_REVOKED, open->id);
 	return wait_for_completion_killable(&open->drained) ? -EINTR : 0;
 }
 

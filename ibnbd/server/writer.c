@@ -26,6 +26,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
+#include "ibnbd/logic/record.h"
 #include "ibnbd/server/export_list.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
@@ -53,22 +54,11 @@ static void writer_id(const struct ibnbd_srv_open *open, const struct ibnbd_srv_
 		      struct ibnbd_identity *id)
 {
 	struct inode *inode = open->bdev ? NULL : file_inode(open->file);
-	struct {
-		__le64 ino;		/* 0: the block device itself */
-		__le32 generation;
-		__le32 dev;
-	} number = {
-		.ino = cpu_to_le64(inode ? inode->i_ino : 0),
-		.generation = cpu_to_le32(inode ? inode->i_generation : 0),
-		.dev = cpu_to_le32(inode ? inode->i_sb->s_dev : open->bdev->bd_dev),
-	};
 
-	static_assert(sizeof(number) == sizeof(id->id));
 	*id = e->identity;
-	if (id->kind != IBNBD_ID_NONE)
-		return;
-	id->kind = IBNBD_ID_NUMBER;
-	memcpy(id->id, &number, sizeof(number));
+	if (id->kind == IBNBD_ID_NONE)
+		ibnbd_identity_number(inode ? inode->i_ino : 0, inode ? inode->i_generation : 0,
+				      inode ? inode->i_sb->s_dev : open->bdev->bd_dev, id);
 }
 
 static u32 writer_hash(const struct ibnbd_identity *id)
@@ -95,17 +85,10 @@ static struct writer_record *writer_find_of(const struct ibnbd_srv_open *open,
 	return writer_find(&id);
 }
 
-/*
- * A generation that nobody was ever told. To clients its low half counts the earlier writers: they
- * take 0 for the promise that there was none.
- */
 static u64 writer_new_gen(void)
 {
-	u64 high = (u64)get_random_u32() << 32;
-
-	if (ibnbd_srv_writer_file_is_none())
-		return high | writer_forgot;
-	return high | (get_random_u32() ?: 1);
+	return ibnbd_record_first(get_random_u32(), get_random_u32(),
+				  ibnbd_srv_writer_file_is_none(), writer_forgot);
 }
 
 /*
@@ -174,10 +157,9 @@ static u64 writer_gen_for_reader(const struct writer_record *r, const struct ibn
 	return ibnbd_srv_writer_file_recall(id, &gen, &writer) ? gen : 0;
 }
 
-/* Somebody else has written. The low half never returns to 0. */
 static void writer_raise(struct writer_record *r)
 {
-	r->gen = (r->gen & ~(u64)U32_MAX) | max_t(u32, (u32)r->gen + 1, 1);
+	r->gen = ibnbd_record_raise(r->gen);
 }
 
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,

@@ -31,54 +31,21 @@
 #include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/siphash.h>
 #include <linux/slab.h>
-#include "ibnbd/server/identity.h"
+#include "ibnbd/logic/record.h"
 #include "ibnbd/server/writer_file.h"
 
-#define SLOTS		4096		/* of a table */
+#define SLOTS		IBNBD_RECORD_SLOTS
+#define ALL_SLOTS	IBNBD_RECORD_ALL
+#define TABLES		IBNBD_RECORD_TABLES
 #define BUCKETS		2048		/* of a table */
-
-enum table {
-	WRITERS,
-	EPOCHS,
-	TABLES,
-};
-
-#define ALL_SLOTS	(TABLES * SLOTS)
-
-static const char *const table_header_text[TABLES] = {
-	"ibnbd-server: who wrote last, 1\n",
-	"ibnbd-server: cache epochs, 1\n",
-};
-
-struct slot {
-	__le64 sum;		/* of what follows; a slot of zeroes is free */
-	u8 kind;
-	u8 clean;		/* epochs: it ended clean */
-	u8 reserved[6];
-	u8 id[IBNBD_ID_LEN];
-	union {
-		struct {
-			__le64 gen;
-			u8 writer[UUID_SIZE];
-			u8 reserved2[8];
-		};
-		struct {
-			__le64 epoch;
-			u8 reserved3[24];
-		};
-	};
-};
-
-static_assert(sizeof(struct slot) == 64);
 
 /*
  * A copy of the file. Each slot is in one list: that of the free slots of its table, or that of its
  * bucket. Lists are of numbers of slots; they end with 0, which is a header.
  */
 struct copy {
-	struct slot slot[ALL_SLOTS];
+	struct ibnbd_record_slot slot[ALL_SLOTS];
 	u16 next[ALL_SLOTS];
 	u16 bucket[TABLES][BUCKETS];
 	u16 free[TABLES];
@@ -108,22 +75,8 @@ bool ibnbd_srv_writer_file_is_none(void)
 	return !strcmp(writer_file, "none");
 }
 
-/* The checksum finds torn or damaged slots. It does not find forged ones: the file is root's. */
-static __le64 slot_sum(const struct slot *s)
-{
-	static const siphash_key_t key = { { 0x69626e62642d7772ULL, 1 } };
-
-	return cpu_to_le64(siphash(&s->kind, sizeof(*s) - offsetof(struct slot, kind), &key));
-}
-
-static void table_header(enum table t, struct slot *s)
-{
-	memset(s, 0, sizeof(*s));
-	strscpy((char *)s, table_header_text[t], sizeof(*s));
-}
-
 /* The list that a slot of this kind and id belongs to. */
-static u16 *table_list(struct copy *c, enum table t, u8 kind, const u8 *id)
+static u16 *table_list(struct copy *c, enum ibnbd_record_table t, u8 kind, const u8 *id)
 {
 	if (kind == IBNBD_ID_NONE)
 		return &c->free[t];
@@ -176,7 +129,7 @@ static int file_put(struct file *f, const void *data, size_t len, loff_t pos)
 
 static int file_put_slot(struct file *f, unsigned int i)
 {
-	struct slot s;
+	struct ibnbd_record_slot s;
 
 	mutex_lock(&table_lock);
 	s = copy->slot[i];
@@ -208,14 +161,14 @@ static int file_write(const unsigned long *dirty)
  * the end, so it counts as new and gets its header. @changed: set if the file has to be written;
  * @damaged: set if the record of a slot is.
  */
-static int table_check(struct copy *c, enum table t, bool *changed, bool *damaged)
+static int table_check(struct copy *c, enum ibnbd_record_table t, bool *changed, bool *damaged)
 {
 	unsigned int i = (t + 1) * SLOTS;
-	struct slot header, *s;
+	struct ibnbd_record_slot header, *s;
 
 	while (--i > t * SLOTS) {
 		s = &c->slot[i];
-		if (memchr_inv(s, 0, sizeof(*s)) && s->sum != slot_sum(s)) {
+		if (memchr_inv(s, 0, sizeof(*s)) && s->sum != ibnbd_record_sum(s)) {
 			*damaged = true;
 			*changed = true;
 			memset(s, 0, sizeof(*s));
@@ -223,7 +176,7 @@ static int table_check(struct copy *c, enum table t, bool *changed, bool *damage
 		table_link(c, i);
 	}
 	s = &c->slot[i];
-	table_header(t, &header);
+	ibnbd_record_header(t, &header);
 	if (!memcmp(s, &header, sizeof(header)))
 		return 0;
 	if (memchr_inv(s, 0, sizeof(*s)))
@@ -246,8 +199,8 @@ static int file_read(struct file *f, struct copy *c)
 	if (n < 0)
 		return n;
 	changed = pos < sizeof(c->slot);
-	err = table_check(c, WRITERS, &changed, &damaged);
-	err = err ?: table_check(c, EPOCHS, &changed, &damaged);
+	err = table_check(c, IBNBD_RECORD_WRITERS, &changed, &damaged);
+	err = err ?: table_check(c, IBNBD_RECORD_EPOCHS, &changed, &damaged);
 	if (!err && changed)
 		err = file_put(f, c->slot, sizeof(c->slot), 0) ?: vfs_fsync(f, 0);
 	if (!err && damaged)
@@ -347,7 +300,7 @@ void ibnbd_srv_writer_file_exit(void)
 	kvfree(copy);
 }
 
-static struct slot *table_find(enum table t, u8 kind, const u8 *id)
+static struct ibnbd_record_slot *table_find(enum ibnbd_record_table t, u8 kind, const u8 *id)
 {
 	unsigned int i;
 
@@ -362,7 +315,7 @@ static struct slot *table_find(enum table t, u8 kind, const u8 *id)
  * Choose a slot to reuse when all are taken: one that no other boot will ask for, else the next in
  * turn.
  */
-static unsigned int table_evict(enum table t)
+static unsigned int table_evict(enum ibnbd_record_table t)
 {
 	unsigned int i;
 
@@ -374,16 +327,17 @@ static unsigned int table_evict(enum table t)
 	return t * SLOTS + copy->victim[t];
 }
 
-static void table_store(enum table t, const struct ibnbd_identity *id, struct slot *new)
+static void table_store(enum ibnbd_record_table t, const struct ibnbd_identity *id,
+			struct ibnbd_record_slot *new)
 {
-	struct slot *s;
+	struct ibnbd_record_slot *s;
 	unsigned int i;
 
 	if (id->kind == IBNBD_ID_NONE)
 		return;
 	new->kind = id->kind;
 	memcpy(new->id, id->id, sizeof(new->id));
-	new->sum = slot_sum(new);
+	new->sum = ibnbd_record_sum(new);
 	guard(mutex)(&table_lock);
 	if (!copy)
 		return;
@@ -398,9 +352,10 @@ static void table_store(enum table t, const struct ibnbd_identity *id, struct sl
 }
 
 /* Copies the slot of @id; false: it has none. */
-static bool table_recall(enum table t, const struct ibnbd_identity *id, struct slot *s)
+static bool table_recall(enum ibnbd_record_table t, const struct ibnbd_identity *id,
+			 struct ibnbd_record_slot *s)
 {
-	const struct slot *found;
+	const struct ibnbd_record_slot *found;
 
 	guard(mutex)(&table_lock);
 	if (!copy || id->kind == IBNBD_ID_NONE)
@@ -421,9 +376,9 @@ static bool table_recall(enum table t, const struct ibnbd_identity *id, struct s
  */
 bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uuid_t *writer)
 {
-	struct slot s;
+	struct ibnbd_record_slot s;
 
-	if (!table_recall(WRITERS, id, &s))
+	if (!table_recall(IBNBD_RECORD_WRITERS, id, &s))
 		return false;
 	*gen = le64_to_cpu(s.gen);
 	import_uuid(writer, s.writer);
@@ -433,19 +388,19 @@ bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uui
 /* Store in memory; ibnbd_srv_writer_file_keep() writes it to the file. */
 void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const uuid_t *writer)
 {
-	struct slot new = { .gen = cpu_to_le64(gen) };
+	struct ibnbd_record_slot new = { .gen = cpu_to_le64(gen) };
 
 	export_uuid(new.writer, writer);
-	table_store(WRITERS, id, &new);
+	table_store(IBNBD_RECORD_WRITERS, id, &new);
 }
 
 /* What the file says about a disk's cache epoch; epoch 0: no entry. */
 void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct ibnbd_epoch *e)
 {
-	struct slot s;
+	struct ibnbd_record_slot s;
 
 	memset(e, 0, sizeof(*e));
-	if (!table_recall(EPOCHS, id, &s))
+	if (!table_recall(IBNBD_RECORD_EPOCHS, id, &s))
 		return;
 	e->epoch = le64_to_cpu(s.epoch);
 	e->clean = s.clean;
@@ -454,9 +409,9 @@ void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct 
 /* As ibnbd_srv_writer_file_store(). */
 void ibnbd_srv_writer_file_store_epoch(const struct ibnbd_identity *id, const struct ibnbd_epoch *e)
 {
-	struct slot new = { .clean = e->clean, .epoch = cpu_to_le64(e->epoch) };
+	struct ibnbd_record_slot new = { .clean = e->clean, .epoch = cpu_to_le64(e->epoch) };
 
-	table_store(EPOCHS, id, &new);
+	table_store(IBNBD_RECORD_EPOCHS, id, &new);
 }
 
 /**

@@ -9,11 +9,6 @@
 #include "ibnbd/logic/epoch.h"
 #include "ibnbd/proto/msg.h"
 
-/*
- * The kind in the table of writers of a disk without an identity: it is known by its device number.
- */
-#define IBNBD_ID_NUMBER		254
-
 bool ibnbd_srv_writer_file_is_given(void);
 bool ibnbd_srv_writer_file_is_none(void);
 int ibnbd_srv_writer_file_load(void);

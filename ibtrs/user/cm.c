@@ -110,7 +110,14 @@ static void cm_ask(struct ibtrs_clt_conn *conn, const void *data, size_t len)
 
 static u32 cm_offer(const struct ibtrs_clt *clt)
 {
-	return clt->keys.nr ? IBTRS_USER_EXT : IBTRS_USER_EXT & ~IBTRS_EXT_AUTH;
+	u32 ext = IBTRS_USER_EXT;
+
+	if (!clt->keys.nr)
+		ext &= ~IBTRS_EXT_AUTH;
+	/* A server that can send an event does not expect the client to ask. */
+	if (!clt->opts.event)
+		ext &= ~IBTRS_EXT_EVENTS;
+	return ext;
 }
 
 static void cm_connect(struct ibtrs_clt_path *path, u16 cid)

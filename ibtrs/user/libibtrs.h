@@ -141,8 +141,8 @@ struct ibtrs_io {
  * @key: its IBTRS_SECRET_LEN bytes. The library keeps a copy until the session is closed
  * @next_key: the one that will replace it; NULL: there is none
  * @event: the server says something by ibtrs_srv_event(): a hint, which may get lost with a path.
- *	Called with the context locked: must not call the client's side of the library. NULL: of no
- *	interest
+ *	Called with the context locked: must not call the client's side of the library. NULL: the
+ *	client does not offer to take events, so the server knows that it has to ask
  * @link: called when a path has come up and there was none, and when the last one was lost; with
  *	the context locked, so it must not call the library. ibtrs_clt_info() says which. NULL: not
  * @link_priv: handed to @link
@@ -389,6 +389,7 @@ IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ib
 
 #define IBTRS_EVENT_KIND_MAX	0xfu
 #define IBTRS_EVENT_ID_MAX	0xffffffu
+#define IBTRS_SESSION_UUID	16
 
 /**
  * struct ibtrs_op - a request, seen by the server
@@ -403,6 +404,8 @@ IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ib
  * @name: of the session
  * @user: the caller's own
  * @key: name of the key that the client has proved; empty: none
+ * @uuid: of the session, IBTRS_SESSION_UUID bytes, which the client has drawn: a client that was
+ *	away comes back with the same, in a session of another number
  *
  * Valid until ibtrs_op_reply().
  */
@@ -417,6 +420,7 @@ struct ibtrs_op {
 	const char *name;
 	void *user;
 	const char *key;
+	const uint8_t *uuid;
 };
 
 /* Must a client prove that it has a key? One that offers to is refused with OFF. */
@@ -443,6 +447,8 @@ enum ibtrs_srv_auth {
  * @key: fills in the keys of a name, the present one first. Return: how many there are; 0: none has
  *	that name. Asked for each proof, and again when the path is let in: a key that is gone by
  *	then counts no more. Called as @admit is; the library wipes what it got
+ * @gone: a session of this number has ended, and so has each request of it. Called as @admit is, by
+ *	ibtrs_srv_poll(), ibtrs_op_reply() or ibtrs_srv_free(). NULL: nobody wants to know
  */
 struct ibtrs_srv_opts {
 	size_t size;
@@ -458,6 +464,7 @@ struct ibtrs_srv_opts {
 	uint32_t auth;
 	unsigned int (*key)(void *priv, const char *name,
 			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN]);
+	void (*gone)(void *priv, uint64_t session);
 };
 
 /* @o may be NULL. Nothing listens before ibtrs_srv_listen(). */
@@ -500,6 +507,16 @@ IBTRS_API int ibtrs_srv_fd(const struct ibtrs_srv *srv);
  * events; -ENOTCONN: no path is up; -EAGAIN: events on all paths still wait to be sent.
  */
 IBTRS_API int ibtrs_srv_event(struct ibtrs_srv *srv, uint64_t session, uint32_t kind, uint32_t id);
+/**
+ * ibtrs_srv_peers() - the addresses that a session comes from at the moment
+ * @session: its number, of an op
+ * @each: called for each path that is up, with the address that @admit was called with, and with
+ *	the server locked: must not call the library. NULL: they are only counted
+ *
+ * Return: how many paths of the session are up; 0: its client is away, or there is no such session.
+ */
+IBTRS_API unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
+				       void (*each)(void *priv, const char *peer), void *priv);
 /**
  * ibtrs_op_reply() - answer a request, exactly once
  * @err: 0 or a negative errno

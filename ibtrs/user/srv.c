@@ -285,6 +285,27 @@ int ibtrs_srv_fd(const struct ibtrs_srv *srv)
 	return srv->ep;
 }
 
+unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
+			     void (*each)(void *priv, const char *peer), void *priv)
+{
+	const struct ibtrs_srv_session *s;
+	const struct ibtrs_srv_path *path;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&srv->lock);
+	for (s = srv->sessions; s && s->id != session; s = s->next)
+		;
+	for (path = s ? s->paths : NULL; path; path = path->next) {
+		if (path->state != IBTRS_SRV_PATH_UP)
+			continue;
+		n++;
+		if (each)
+			each(priv, path->peer);
+	}
+	pthread_mutex_unlock(&srv->lock);
+	return n;
+}
+
 static void srv_unlisten(struct ibtrs_srv *srv, struct ibtrs_srv_listener *l)
 {
 	if (l->rdma)

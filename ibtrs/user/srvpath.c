@@ -84,6 +84,7 @@ static void path_ops_init(struct ibtrs_srv_path *path)
 		x->op.session = path->session->id;
 		x->op.name = path->session->name;
 		x->op.key = path->session->key;
+		x->op.uuid = path->session->uuid;
 	}
 }
 
@@ -204,6 +205,9 @@ void ibtrs_srv_reap(struct ibtrs_srv *srv)
 			continue;
 		}
 		*at = s->next;
+		/* One without a name was never let in. */
+		if (s->name[0] && srv->opts.gone)
+			srv->opts.gone(srv->opts.priv, s->id);
 		free(s->slots);
 		free(s);
 	}

@@ -19,13 +19,15 @@ TEXT = {}
 WARN_LINES, MAX_LINES, ESSAY_LINES = 500, 700, 150
 DRIVERS = ("ibtrs/", "ibnbd/")
 USER = ("ibtrs/user/", "ibnbd/user/")   # the libraries: no driver has them
+SERVERD = "ibnbd/user/serverd/"         # a program on them
 # what libibtrs and libibnbd are made of, and what shows how to use them, may be used in programs of
 # any licence
 DUAL = (*USER, "ibtrs/proto/", "ibtrs/logic/", "ibnbd/proto/", "ibnbd/logic/", "docs/examples/", *(
     f"ibtrs/include/ibtrs/{h}.h" for h in ("pure", "addr", "key", "words", "dir", "version")))
-PROGRAMS = ("ibtrs/user/peer/", "ibnbd/user/serverd/")
+PROGRAMS = ("ibtrs/user/peer/", SERVERD)
 # lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
-BUDGET = {DRIVERS: (39250, 256), USER: (14130, 55), ("tools/",): (23660, 108)}
+BUDGET = {DRIVERS: (39550, 260), USER: (14220, 55), (SERVERD,): (3830, 14),
+          ("tools/",): (23660, 108)}
 
 
 def text(f):
@@ -69,6 +71,9 @@ MAY = {
     "ibnbd/proto": ["ibnbd/proto"] + PURE,
     "ibnbd/logic": ["ibnbd/logic", "ibnbd/proto"] + PURE,
     "ibnbd/user": ["ibnbd/user", "ibnbd/logic", "ibnbd/proto", "ibtrs/user/libibtrs.h"] + PURE,
+    "ibnbd/user/serverd": ["ibnbd/user/serverd", "ibnbd/logic", "ibnbd/proto", "tools/conf",
+                           "tools/host", "tools/out", "ibtrs/user/libibtrs.h",
+                           "ibtrs/include/ibtrs/version.h"] + PURE,
     "ibnbd/client": ["ibnbd/client", "ibnbd/logic", "ibnbd/proto", "ibtrs/include"],
     "ibnbd/server": ["ibnbd/server", "ibnbd/logic", "ibnbd/proto", "ibtrs/include"],
     "tools": ["tools", "ibnbd/logic", "ibnbd/proto", "ibtrs/logic/addr.h",
@@ -195,7 +200,9 @@ def sizes():
 def budget():
     """drivers, library and command have no more lines and files than BUDGET says"""
     for where, (most, files) in BUDGET.items():
-        found = [f for f in c_files(*where) if f.startswith(USER) == (where == USER)]
+        found = [f for f in c_files(*where) if where == max(
+            (w for w in BUDGET if f.startswith(w)),
+            key=lambda w: max(len(p) for p in w if f.startswith(p)))]
         lines = sum(text(f).count("\n") for f in found)
         print(f"info  {' '.join(where)} {lines} lines in {len(found)} files")
         if lines > most or len(found) > files:

@@ -27,7 +27,7 @@ def units_verify(w):
     w.run(gen, program="ibnbd-generator")
     for f in (TOP / "systemd").iterdir():
         (units / f.name).write_text(
-            f.read_text().replace("/usr/sbin/ibnbd", str(w.build / "ibnbd-faked")))
+            re.sub(r"/usr/sbin/ibnbd(-serverd)?", str(w.build / "ibnbd-faked"), f.read_text()))
     for d in gen.iterdir():
         if d.name.endswith(".wants"):
             (units / d.name).mkdir()
@@ -44,8 +44,8 @@ def units_verify(w):
     names = ["ibnbd-map@vol1.service", "ibnbd-map@my\\x2dvol.service", "ibnbd-maps.target",
              "ibnbd.service", "ibnbd-retry.service", "ibnbd-server.service",
              "ibnbd-shutdown.service", "ibnbd-suspend.service", "ibnbd-keys.service",
-             "ibnbd-mirror.service", "ibnbd-group@data.service", "srv-data.mount",
-             "remote-fs.target"]
+             "ibnbd-mirror.service", "ibnbd-group@data.service", "ibnbd-serverd.service",
+             "srv-data.mount", "remote-fs.target"]
     p = subprocess.run([analyze, "verify", "--man=no", *[str(units / n) for n in names]],
                        capture_output=True, text=True, timeout=DEADLINE,
                        env={**w.env, "SYSTEMD_UNIT_PATH":
@@ -65,6 +65,8 @@ def units_verify(w):
         "ExecStart=/usr/sbin/ibnbd server start --wait 30\n",
         "ExecStartPre=-/usr/sbin/ibnbd key load\nExecStart=",
         " ibnbd-keys.service\n")
+    has((TOP / "systemd/ibnbd-serverd.service").read_text(), "\nType=notify\n", "\nWatchdogSec=",
+        "\nConflicts=ibnbd-server.service\n", " lvm2-monitor.service ", "\nRestart=on-failure\n")
     # Whoever keeps the record is never given up: in_sync of its legs may have stayed 1.
     has((TOP / "systemd/ibnbd-mirror.service").read_text(), "\nStartLimitIntervalSec=0\n",
         "\nRestart=always\n")
@@ -309,7 +311,7 @@ def fish_completion_completes(w):
 def manuals_are_clean(w):
     tool("scdoc")
     subs = {"ibnbd.8": "", "ibnbd-maps.conf.5": "maps", "ibnbd-server.conf.5": "server",
-            "ibnbd-policy.conf.5": "", "ibnbd-map.service.8": ""}
+            "ibnbd-policy.conf.5": "", "ibnbd-map.service.8": "", "ibnbd-serverd.8": ""}
     eq(sorted(p.stem for p in (TOP / "docs/man").glob("*.scd")), sorted(subs))
     for name, what in subs.items():
         text = re.sub(r"(?m)^@[A-Z]+@$", lambda m: w.run(*["synopsis", *what.split()]).out,

@@ -123,7 +123,7 @@ static bool fake_accept(struct fake *f, unsigned int cid, const struct ibtrs_con
 		return false;
 	CHECK_EQ(m.cid, cid);
 	CHECK_EQ(m.cid_num, 2);
-	CHECK_EQ(m.ext, IBTRS_USER_EXT & ~IBTRS_EXT_AUTH);
+	CHECK_EQ(m.ext | IBTRS_EXT_EVENTS, IBTRS_USER_EXT & ~IBTRS_EXT_AUTH);
 	CHECK(m.first_conn);
 	ibtrs_msg_conn_rsp_encode(&w, rsp);
 	raw_send(&f->conn[cid], IBTRS_FRAME_REP, 0, 0, 0, &w, sizeof(w));

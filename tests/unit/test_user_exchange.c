@@ -294,3 +294,75 @@ UNIT_TEST(options_are_checked)
 	CHECK_EQ(ibtrs_srv_new(&s, &srv, why), -EINVAL);
 	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
 }
+
+/* ---- what a server is told of a session ---------------------------------- */
+
+static uint64_t gone_session;
+static unsigned int gone_nr;
+static char peers_seen[64];
+
+static void gone(void *priv, uint64_t session)
+{
+	gone_session = session;
+	gone_nr++;
+}
+
+static void peers_each(void *priv, const char *peer)
+{
+	strcat(peers_seen, peer);
+	strcat(peers_seen, ";");
+}
+
+/* A session ends when its last path is lost and its last request has ended, not before. */
+UNIT_TEST(session_gone)
+{
+	const struct ibtrs_srv_opts so = { .queue_depth = 16, .gone = gone };
+	struct ibtrs_io *p, io;
+	struct world_hdr h;
+	uint8_t data[WORLD_BLOCK] = { 1 }, uuid[IBTRS_SESSION_UUID];
+	uint64_t first;
+	struct world w;
+
+	gone_nr = 0;
+	world_start(&w, &so, 2, 1, 0);
+	CHECK(world_until_up(&w, 2));
+	w.late = true;
+	io = world_io(IBTRS_IO_WRITE, &h, 3, data, sizeof(data));
+	p = &io;
+	CHECK_EQ(ibtrs_q_submit(ibtrs_clt_q(w.clt, 0), &p, 1), 1);
+	world_turns(&w, 100);
+	if (!CHECK_EQ(w.nr_kept, 1))
+		abort();
+	first = w.kept[0]->session;
+	memcpy(uuid, w.kept[0]->uuid, sizeof(uuid));
+	peers_seen[0] = 0;
+	CHECK_EQ(ibtrs_srv_peers(w.srv, first, peers_each, NULL), 2);
+	CHECK_STR(peers_seen, "local;local;");
+	CHECK_EQ(ibtrs_srv_peers(w.srv, first + 1, NULL, NULL), 0);
+	w.refuse_dial[0] = w.refuse_dial[1] = true;
+	world_cut(&w, 0);
+	world_turns(&w, 10);
+	CHECK_EQ(ibtrs_srv_peers(w.srv, first, NULL, NULL), 1);
+	world_cut(&w, 1);
+	world_turns(&w, 10);
+	CHECK_EQ(ibtrs_srv_peers(w.srv, first, NULL, NULL), 0);
+	CHECK_EQ(gone_nr, 0);
+	world_execute(&w, w.kept[0]);
+	w.nr_kept = 0;
+	CHECK_EQ(gone_nr, 1);
+	CHECK_EQ(gone_session, first);
+	/* The client comes back: another session of the same uuid. */
+	w.refuse_dial[0] = w.refuse_dial[1] = false;
+	for (unsigned int i = 0; i < 20000 && !w.nr_kept; i++) {
+		struct ibtrs_io *done;
+
+		world_turn(&w);
+		ibtrs_q_poll(ibtrs_clt_q(w.clt, 0), &done, 1, 0);
+	}
+	if (!CHECK_EQ(w.nr_kept, 1))
+		abort();
+	CHECK(w.kept[0]->session != first);
+	CHECK_MEM(w.kept[0]->uuid, uuid, sizeof(uuid));
+	world_end(&w);
+	CHECK_EQ(gone_nr, 2);
+}

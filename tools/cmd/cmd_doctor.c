@@ -110,7 +110,7 @@ static void doctor_files(struct doctor *d)
 			    NULL);
 	doctor_fstab(d);
 	doctor_enabled(d);
-	server_policy_needed(c, p);
+	policy_conf_needed(p, c);
 	if (c->m->nr_errors)
 		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check", false);
 	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] &&

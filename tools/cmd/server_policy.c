@@ -8,26 +8,6 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
-#define POLICY_NONE	"if everything shall be allowed, say so: echo '# no rules' > " POLICY_CONF
-
-/* A file that is lost, or that a power failure left empty, does not mean that all is allowed. */
-void server_policy_needed(const struct server_conf *c, struct policy_conf *p)
-{
-	const char *search = c->value[SERVER_dev_search_path], *key = c->value[SERVER_policy], *why;
-	const struct maps_file *f = &p->m->files[0];
-
-	if (!search || !*search || p->m->nr_errors || p->rules->nr ||
-	    (key && !strcmp(key, "optional")))
-		return;
-	why = !p->there					      ? "it is not there" :
-	      f->len == strspn(f->text, " \t\r\n")		      ? "it is empty" :
-	      key						      ? "it has no rule" : NULL;
-	if (why)
-		maps_refuse(p->m, 0, say_fmt("%s, and a policy without a rule allows everything", why),
-			    say_dup(key ? "policy = required in " SERVER_CONF " wants a rule" :
-					  POLICY_NONE));
-}
-
 /*
  * policy = optional, and the file is gone: somebody may be about to write it anew. So the server
  * keeps the policy that it has.

@@ -13,11 +13,6 @@
  */
 int server_policy_put(const struct policy_conf *c);
 /*
- * A policy without rules allows everything, so it must be meant. If @c exports something, and @p is
- * missing, empty or, with policy = required, without a rule, that is a mistake of @p.
- */
-void server_policy_needed(const struct server_conf *c, struct policy_conf *p);
-/*
  * The policy that `server exports` shows: the module's, or the file's if no module shows one. NULL:
  * it is not known.
  */

@@ -29,7 +29,7 @@ static struct policy_conf *server_policy_load(struct cmd_args *a, const struct s
 
 	if (c->value[SERVER_dev_search_path])
 		policy_conf_below(p, c->value[SERVER_dev_search_path]);
-	server_policy_needed(c, p);
+	policy_conf_needed(p, c);
 	return p;
 }
 

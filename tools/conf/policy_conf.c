@@ -103,6 +103,24 @@ static struct maps_at policy_at(const struct policy_conf *c, const struct ibnbd_
 	return (struct maps_at){ 0, off, strcspn(f->text + off, " \t\r\n") };
 }
 
+/* A file that is lost, or that a power failure left empty, does not mean that all is allowed. */
+void policy_conf_needed(struct policy_conf *p, const struct server_conf *c)
+{
+	const char *search = c->value[SERVER_dev_search_path], *key = c->value[SERVER_policy], *why;
+	const struct maps_file *f = &p->m->files[0];
+
+	if (!search || !*search || p->m->nr_errors || p->rules->nr ||
+	    (key && !strcmp(key, "optional")))
+		return;
+	why = !p->there					      ? "it is not there" :
+	      f->len == strspn(f->text, " \t\r\n")		      ? "it is empty" :
+	      key						      ? "it has no rule" : NULL;
+	if (why)
+		maps_refuse(p->m, 0, say_fmt("%s, and a policy without a rule allows everything", why),
+			    say_dup(key ? "policy = required in " SERVER_CONF " wants a rule" :
+					  POLICY_NONE));
+}
+
 /* An earlier rule that already decides everything that rule @i is about, or NULL. */
 static const struct ibnbd_policy_rule *policy_hidden_by(const struct ibnbd_policy_rules *p, u32 i)
 {

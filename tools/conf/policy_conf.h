@@ -8,8 +8,11 @@
 
 #include "ibnbd/logic/policy.h"
 #include "tools/conf/maps_conf.h"
+#include "tools/conf/server_conf.h"
 
 #define POLICY_CONF	"/etc/ibnbd/policy.conf"
+/* What to do if there is none. */
+#define POLICY_NONE	"if everything shall be allowed, say so: echo '# no rules' > " POLICY_CONF
 #define POLICY_CTL	"class/ibnbd-server/ctl/policy"
 
 /**
@@ -32,6 +35,11 @@ struct policy_conf *policy_conf_load(const char *file);
  */
 struct policy_conf *policy_conf_running(void);
 void policy_conf_free(struct policy_conf *c);
+/*
+ * A policy without rules allows everything, so it must be meant. If @c exports something, and @p is
+ * missing, empty or, with policy = required, without a rule, that is a mistake of @p.
+ */
+void policy_conf_needed(struct policy_conf *p, const struct server_conf *c);
 /*
  * Warn of rules whose names begin with @search, the server's dev_search_path: names are relative to
  * it.

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The program: options, the loop, signals. One epoll set has what libibtrs waits for, the ring, the
+ * workers and the signals.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <ibtrs/version.h>
+#include "ibnbd/user/serverd/serverd.h"
+#include "tools/host/notify.h"
+#include "tools/out/escape.h"
+#include "tools/out/say.h"
+
+#define MAIN_OPS		64
+#define MAIN_LISTEN		16
+#define MAIN_LOG_LINES		10
+#define MAIN_LOG_MS		5000
+
+static const char usage[] =
+	"usage: ibnbd-serverd [OPTION]...\n"
+	"Exports the files and block devices of server.conf, in user space.\n"
+	"\n"
+	"  -l, --listen AT        ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/PATH; may be\n"
+	"                         repeated; without it ip::: with port_nr of server.conf\n"
+	"  -c, --config FILE      in place of /etc/ibnbd/server.conf\n"
+	"  -p, --policy FILE      in place of /etc/ibnbd/policy.conf\n"
+	"      --queue-depth N    requests of a session at a time (128)\n"
+	"      --max-paths N      paths of all clients together (64); each costs memory\n"
+	"      --check            read the configuration, say what is wrong, and end\n"
+	"  -h, --help\n"
+	"  -V, --version\n";
+
+u64 serverd_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000 + (u64)t.tv_nsec / 1000000;
+}
+
+u64 serverd_random(void)
+{
+	u64 n;
+
+	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+		abort();	/* fewer bytes than 256 are never refused */
+	return n;
+}
+
+/* Clients can cause lines as fast as they send messages. */
+void serverd_log(const char *fmt, ...)
+{
+	static unsigned int lines, dropped;
+	static u64 since;
+	u64 now = serverd_now_ms();
+	char *raw, *text;
+	va_list ap;
+	int n;
+
+	if (now >= since + MAIN_LOG_MS) {
+		if (dropped)
+			fprintf(stderr, "ibnbd-serverd: %u lines were left out\n", dropped);
+		since = now;
+		lines = dropped = 0;
+	}
+	if (lines++ >= MAIN_LOG_LINES) {
+		dropped++;
+		return;
+	}
+	va_start(ap, fmt);
+	n = vasprintf(&raw, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	text = escape_text(ESCAPE_LINE, raw);
+	fprintf(stderr, "ibnbd-serverd: %s\n", text);
+	free(text);
+	free(raw);
+}
+
+/* ---- options ------------------------------------------------------------------- */
+
+static bool main_number(const char *s, u32 max, u32 *n)
+{
+	char *end;
+	unsigned long v = strtoul(s, &end, 10);
+
+	*n = (u32)v;
+	return *s >= '0' && *s <= '9' && !*end && v && v <= max;
+}
+
+/* Return: -1: go on; else the exit code. */
+static int main_options(int argc, char **argv, struct serverd_opts *o, bool *check)
+{
+	static const struct option all[] = {
+		{ "listen", required_argument, NULL, 'l' },
+		{ "config", required_argument, NULL, 'c' },
+		{ "policy", required_argument, NULL, 'p' },
+		{ "queue-depth", required_argument, NULL, 'q' },
+		{ "max-paths", required_argument, NULL, 'm' },
+		{ "check", no_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	static const char *listen[MAIN_LISTEN];
+	int opt;
+
+	o->listen = listen;
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "l:c:p:hV", all, NULL)) != -1) {
+		switch (opt) {
+		case 'l':
+			if (o->nr_listen == MAIN_LISTEN)
+				return say_error(SAY_USAGE, "at most %d addresses", MAIN_LISTEN);
+			listen[o->nr_listen++] = optarg;
+			break;
+		case 'c':
+			o->config = optarg;
+			break;
+		case 'p':
+			o->policy = optarg;
+			break;
+		case 'q':
+			if (!main_number(optarg, 65535, &o->queue_depth))
+				return say_error(SAY_USAGE, "--queue-depth is 2 to 65535");
+			break;
+		case 'm':
+			if (!main_number(optarg, 1 << 20, &o->max_paths))
+				return say_error(SAY_USAGE, "--max-paths is 1 to 1048576");
+			break;
+		case 'k':
+			*check = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		case 'V':
+			puts("ibnbd-serverd " IBNBD_VERSION);
+			return 0;
+		default:
+			fputs(usage, stderr);
+			return SAY_USAGE;
+		}
+	}
+	if (optind < argc) {
+		fputs(usage, stderr);
+		return say_error(SAY_USAGE, "%s: not an option; see ibnbd-serverd(8)", argv[optind]);
+	}
+	return -1;
+}
+
+/* ---- the loop -------------------------------------------------------------------- */
+
+static void main_reload(struct serverd *d)
+{
+	struct serverd_conf *c, *old = d->conf;
+
+	notify_systemd("RELOADING=1\nMONOTONIC_USEC=%llu",
+		       (unsigned long long)serverd_now_ms() * 1000);
+	c = serverd_conf_load(&d->opts);
+	if (!c) {
+		serverd_log("the configuration has a mistake: the one before stays");
+	} else {
+		if (c->auth != old->auth || c->port != old->port ||
+		    strcmp(c->writer_file ?: "", old->writer_file ?: ""))
+			serverd_log("a change of auth, port_nr or writer_file counts after a restart");
+		d->conf = c;
+		serverd_conf_free(old);
+		serverd_sessions_judge(d);
+	}
+	notify_systemd("READY=1");
+}
+
+static void main_signal(struct serverd *d, int fd)
+{
+	struct signalfd_siginfo s;
+
+	if (read(fd, &s, sizeof(s)) != sizeof(s))
+		return;
+	if (s.ssi_signo == SIGHUP)
+		main_reload(d);
+	else
+		d->stopping = true;
+}
+
+static void main_turn(struct serverd *d, int ep, int signals)
+{
+	struct ibtrs_op *op[MAIN_OPS];
+	struct epoll_event ev[8];
+	int i, n;
+
+	serverd_ring_flush(d);
+	n = epoll_wait(ep, ev, 8, SERVERD_LOOK_MS);
+	for (i = 0; i < n; i++)
+		if (ev[i].data.fd == signals)
+			main_signal(d, signals);
+	serverd_ring_done(d);
+	serverd_jobs_done(d);
+	if (d->stopping)
+		return;
+	n = ibtrs_srv_poll(d->srv, op, MAIN_OPS, 0);
+	/* Before the ops: a session that has ended may be the earlier life of one of theirs. */
+	serverd_sessions_reap(d);
+	for (i = 0; i < n; i++)
+		serverd_msg(d, op[i]);
+	serverd_sessions_reap(d);
+}
+
+static void main_look(struct serverd *d, u64 *looked)
+{
+	u64 now = serverd_now_ms();
+
+	if (now < *looked + SERVERD_LOOK_MS)
+		return;
+	*looked = now;
+	serverd_exports_look(d);
+	serverd_sessions_look(d);
+	notify_systemd("WATCHDOG=1");
+}
+
+static int main_watch(int ep, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return fd >= 0 && epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/*
+ * Requests end, what was open is flushed and closed, the records are kept. The session of a client
+ * is there as long as its requests, so the transport goes first.
+ */
+static void main_stop(struct serverd *d, int ep, int signals)
+{
+	notify_systemd("STOPPING=1");
+	d->stopping = true;
+	while (ibtrs_srv_free(d->srv))
+		main_turn(d, ep, signals);
+	d->srv = NULL;
+	for (serverd_sessions_reap(d); d->sessions; serverd_sessions_reap(d))
+		main_turn(d, ep, signals);
+	serverd_records_keep_now(d);
+}
+
+/* ---- the start --------------------------------------------------------------------- */
+
+static int main_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGIO, SIG_IGN);		/* of leases (backing.c) */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* A server that was killed leaves its socket behind: nobody listens there. */
+static void main_unlink_stale(const char *at)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const char *path = at + strlen("unix:");
+	struct stat st;
+	int fd;
+
+	if (strncmp(at, "unix:", strlen("unix:")) || strlen(path) >= sizeof(to.sun_path) ||
+	    lstat(path, &st) || !S_ISSOCK(st.st_mode))
+		return;
+	strcpy(to.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) && errno == ECONNREFUSED)
+		unlink(path);
+	close(fd);
+}
+
+static int main_listen_at(struct serverd *d, const char *at)
+{
+	char why[IBTRS_WHY_LEN];
+	int port;
+
+	main_unlink_stale(at);
+	port = ibtrs_srv_listen(d->srv, at, why);
+	if (port < 0)
+		return say_error(SAY_FAILED, "%s", why);
+	serverd_log(port ? "listens at %s, port %d" : "listens at %s", at, port);
+	return 0;
+}
+
+static int main_listen(struct serverd *d)
+{
+	char at[32];
+	unsigned int i;
+	int rc = 0;
+
+	if (!d->opts.nr_listen) {
+		snprintf(at, sizeof(at), "ip:[::]:%u", d->conf->port);
+		rc = main_listen_at(d, at);
+		if (rc)
+			say_hint("without RDMA say where to listen: --listen tcp:ADDRESS, --listen unix:/PATH");
+	}
+	for (i = 0; i < d->opts.nr_listen && !rc; i++)
+		rc = main_listen_at(d, d->opts.listen[i]);
+	return rc;
+}
+
+static int main_new(struct serverd *d)
+{
+	const struct ibtrs_srv_opts o = {
+		.size = sizeof(o), .queue_depth = d->opts.queue_depth,
+		.max_paths = d->opts.max_paths, .priv = d, .admit = serverd_session_admit,
+		.auth = d->conf->auth, .key = serverd_conf_key, .gone = serverd_session_gone,
+	};
+	char why[IBTRS_WHY_LEN];
+	int err;
+
+	err = serverd_jobs_start(d);
+	if (err)
+		return say_error(SAY_FAILED, "cannot start a thread: %s", strerror(-err));
+	if (serverd_records_load(d))
+		return SAY_FAILED;
+	serverd_ring_start(d);
+	if (ibtrs_srv_new(&o, &d->srv, why))
+		return say_error(SAY_FAILED, "%s", why);
+	return main_listen(d);
+}
+
+static int main_run(struct serverd *d)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC), signals = main_signals(), rc, err;
+	u64 looked = serverd_now_ms();
+
+	rc = main_new(d);
+	if (rc)
+		return rc;
+	err = main_watch(ep, signals);
+	err = err ?: main_watch(ep, ibtrs_srv_fd(d->srv));
+	err = err ?: main_watch(ep, serverd_ring_fd(d));
+	err = err ?: main_watch(ep, d->jobs_fd);
+	if (err)
+		return say_error(SAY_FAILED, "no epoll set: %s", strerror(-err));
+	notify_systemd("READY=1");
+	while (!d->stopping) {
+		main_turn(d, ep, signals);
+		main_look(d, &looked);
+	}
+	main_stop(d, ep, signals);
+	serverd_ring_stop(d);
+	return 0;
+}
+
+int serverd_main(int argc, char **argv)
+{
+	static struct serverd d;
+	bool check = false;
+	int rc = main_options(argc, argv, &d.opts, &check);
+
+	if (rc >= 0)
+		return rc;
+	escape_locale();
+	notify_open();
+	d.conf = serverd_conf_load(&d.opts);
+	if (!d.conf)
+		return SAY_USAGE;
+	if (!*d.conf->search)
+		return say_error(SAY_USAGE, "nothing is exported: set dev_search_path in %s",
+				 d.opts.config ?: "/etc/ibnbd/server.conf");
+	return check ? 0 : main_run(&d);
+}

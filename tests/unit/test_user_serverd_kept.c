@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What ibnbd-serverd remembers: cache epochs and writers, over its death, its stop, another boot of
+ * the machine, another writer, and a loss of its file.
+ */
+#include "serverd.h"
+
+static struct ibnbd_record_slot slots[IBNBD_RECORD_ALL];
+
+static void records_read(void)
+{
+	int fd = open(place("writers"), O_RDONLY);
+
+	if (fd < 0 || read(fd, slots, sizeof(slots)) != sizeof(slots))
+		abort();
+	close(fd);
+}
+
+/* The disks of the table, and whether all is as the kernel's server writes it. */
+static unsigned int records_check(void)
+{
+	struct ibnbd_record_slot header, zero = { 0 };
+	unsigned int i, n = 0;
+	int t;
+
+	records_read();
+	for (t = 0; t < IBNBD_RECORD_TABLES; t++) {
+		ibnbd_record_header((enum ibnbd_record_table)t, &header);
+		CHECK_MEM(&slots[t * IBNBD_RECORD_SLOTS], &header, sizeof(header));
+		for (i = 1; i < IBNBD_RECORD_SLOTS; i++) {
+			struct ibnbd_record_slot *s = &slots[t * IBNBD_RECORD_SLOTS + i];
+
+			if (!memcmp(s, &zero, sizeof(zero)))
+				continue;
+			CHECK(s->sum == ibnbd_record_sum(s));
+			n++;
+		}
+	}
+	return n;
+}
+
+/* The machine has been started again: what the records say of this boot is of another one. */
+static void records_of_other_boot(void)
+{
+	int fd = open(place("writers"), O_WRONLY);
+	unsigned int i;
+
+	records_read();
+	for (i = IBNBD_RECORD_SLOTS + 1; i < IBNBD_RECORD_ALL; i++) {
+		if (!slots[i].kind)
+			continue;
+		slots[i].boot ^= 1;
+		slots[i].sum = ibnbd_record_sum(&slots[i]);
+	}
+	if (fd < 0 || write(fd, slots, sizeof(slots)) != sizeof(slots))
+		abort();
+	close(fd);
+}
+
+/* The same client, with the uuid of before, at a server that was started again. */
+static void client_back(struct client *c)
+{
+	int err = -ENOTCONN;
+	unsigned int i;
+
+	for (i = 0; i < 200 && err; i++) {
+		err = client_sess_info(c, ALL_FEATURES);
+		if (err)
+			pause_ms(50);
+	}
+	CHECK_EQ(err, 0);
+}
+
+UNIT_TEST(serverd_killed)
+{
+	struct ibnbd_open_rsp r, again;
+	struct client c, other;
+	u8 out[4096], in[4096];
+	unsigned int i;
+
+	serverd_begin("# no rules\n");
+	if (!client_open(&c, "killed") ||
+	    !CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0))
+		abort();
+	CHECK((u32)r.identity.writer_gen);
+	CHECK_EQ(records_check(), 2);
+	memset(out, 0x5a, sizeof(out));
+	CHECK_EQ(client_io(&c, r.device_id, IBNBD_OP_WRITE, 0, 8, out, sizeof(out)), 0);
+	CHECK_EQ(client_io(&c, r.device_id, IBNBD_OP_WRITE, 0, 25, out, 512), 0);
+
+	UNIT_ROW("killed");
+	CHECK_EQ(server_end(SIGKILL), -SIGKILL);
+	server_start();
+	client_back(&c);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &again), 0);
+	CHECK(again.durability.cache_epoch == r.durability.cache_epoch);
+	CHECK(again.identity.writer_gen == r.identity.writer_gen);
+	CHECK_EQ(client_io(&c, again.device_id, IBNBD_OP_READ, 0, 8, in, sizeof(in)), 0);
+	CHECK_MEM(in, out, sizeof(out));
+	CHECK_EQ(client_io(&c, again.device_id, IBNBD_OP_READ, 0, 25, in, 512), 0);
+	CHECK_MEM(in, out, 512);
+
+	UNIT_ROW("killed, and another boot");
+	CHECK_EQ(server_end(SIGKILL), -SIGKILL);
+	records_of_other_boot();
+	server_start();
+	client_back(&c);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &again), 0);
+	CHECK(again.durability.cache_epoch != r.durability.cache_epoch);
+	CHECK(again.identity.writer_gen == r.identity.writer_gen);
+
+	UNIT_ROW("stopped, and another boot");
+	CHECK_EQ(server_end(SIGTERM), 0);
+	records_of_other_boot();
+	server_start();
+	client_back(&c);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0);
+	CHECK(again.durability.cache_epoch == r.durability.cache_epoch);
+
+	UNIT_ROW("another writer");
+	CHECK_EQ(server_end(SIGKILL), -SIGKILL);
+	server_start();
+	if (!client_open(&other, "other"))
+		abort();
+	CHECK_EQ(client_map(&other, "db1", IBNBD_ACCESS_RW, &again), 0);
+	CHECK_EQ(client_unmap(&other, again.device_id, false), 0);
+	client_close(&other);
+	client_back(&c);
+	CHECK_EQ(client_map_soon(&c, "db1", IBNBD_ACCESS_RW, &again), 0);
+	CHECK(again.identity.writer_gen == r.identity.writer_gen + 2);
+
+	UNIT_ROW("its file is lost");
+	CHECK_EQ(server_end(SIGKILL), -SIGKILL);
+	unlink(place("writers"));
+	server_start();
+	client_back(&c);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0);
+	CHECK(r.identity.writer_gen >> 32 != again.identity.writer_gen >> 32);
+	CHECK((u32)r.identity.writer_gen);
+	CHECK(r.durability.cache_epoch != again.durability.cache_epoch);
+
+	UNIT_ROW("its file is damaged");
+	CHECK_EQ(server_end(SIGTERM), 0);
+	records_read();
+	for (i = 1; i < IBNBD_RECORD_ALL; i++)
+		if (i != IBNBD_RECORD_SLOTS && slots[i].kind)
+			slots[i].id[3] ^= 1;
+	put_file("writers", "");
+	i = (unsigned int)open(place("writers"), O_WRONLY);
+	CHECK_EQ(write((int)i, slots, sizeof(slots)), sizeof(slots));
+	close((int)i);
+	server_start();
+	client_back(&c);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &again), 0);
+	CHECK(r.identity.writer_gen >> 32 != again.identity.writer_gen >> 32);
+	CHECK_EQ(records_check(), 2);
+	client_close(&c);
+	serverd_finish();
+}
+
+UNIT_TEST(serverd_flush_fails)
+{
+	struct ibnbd_open_rsp r, ro, again;
+	struct client a, b;
+	u8 buf[512] = { 7 };
+
+	serverd_begin("# no rules\n");
+	if (!client_open(&a, "a") || !client_open(&b, "b") ||
+	    !CHECK_EQ(client_map(&a, "db1", IBNBD_ACCESS_RW, &r), 0) ||
+	    !CHECK_EQ(client_map(&b, "db1", IBNBD_ACCESS_RO, &ro), 0))
+		abort();
+	CHECK(ro.durability.cache_epoch == r.durability.cache_epoch);
+	CHECK_EQ(client_io(&a, r.device_id, IBNBD_OP_WRITE, 0, 0, buf, 512), 0);
+	put_file("root/fail", "");
+	CHECK_EQ(client_io(&a, r.device_id, IBNBD_OP_FLUSH, 0, 0, NULL, 0), -EIO);
+	/* Recorded before it was answered: what is killed now comes back with the new epoch. */
+	CHECK_EQ(server_end(SIGKILL), -SIGKILL);
+	unlink(place("root/fail"));
+	server_start();
+	client_back(&a);
+	client_back(&b);
+	CHECK_EQ(client_map(&a, "db1", IBNBD_ACCESS_RW, &again), 0);
+	CHECK(again.durability.cache_epoch != r.durability.cache_epoch);
+	CHECK_EQ(client_map(&b, "db1", IBNBD_ACCESS_RO, &ro), 0);
+	/* While it runs, the disk is closed to all who know epochs. */
+	put_file("root/fail", "");
+	CHECK_EQ(client_io(&a, again.device_id, IBNBD_OP_WRITE, IBNBD_F_PREFLUSH, 0, buf, 512),
+		 -EIO);
+	CHECK_EQ(client_io(&a, again.device_id, IBNBD_OP_FLUSH, 0, 0, NULL, 0), -ENOTCONN);
+	CHECK_EQ(client_io(&b, ro.device_id, IBNBD_OP_READ, 0, 0, buf, 512), -ENOTCONN);
+	unlink(place("root/fail"));
+	CHECK_EQ(client_map_soon(&a, "db1", IBNBD_ACCESS_RW, &r), 0);
+	CHECK_EQ(client_map(&b, "db1", IBNBD_ACCESS_RO, &ro), 0);
+	CHECK(again.durability.cache_epoch != r.durability.cache_epoch);
+	CHECK(ro.durability.cache_epoch == r.durability.cache_epoch);
+	client_close(&a);
+	client_close(&b);
+	serverd_finish();
+}
+
+/* Of two writers one leaves: the other one must hear that it has not been alone. */
+UNIT_TEST(serverd_migration)
+{
+	struct ibnbd_open_rsp from, to, again;
+	struct client a, b;
+	u8 buf[512] = { 7 };
+
+	serverd_begin("* migration\n");
+	if (!client_open(&a, "a") || !client_open_as(&b, "b", true) ||
+	    !CHECK_EQ(client_map(&a, "db1", IBNBD_ACCESS_RW, &from), 0) ||
+	    !CHECK_EQ(client_map(&b, "db1", IBNBD_ACCESS_MIGRATION, &to), 0))
+		abort();
+	CHECK_EQ(client_io(&a, from.device_id, IBNBD_OP_WRITE, 0, 0, buf, 512), 0);
+	CHECK_EQ(client_io(&b, to.device_id, IBNBD_OP_WRITE, 0, 0, buf, 512), 0);
+	CHECK_EQ(client_unmap(&a, from.device_id, false), 0);
+	CHECK(client_hears(&b, IBNBD_EVENT_RESIZED, to.device_id));
+	CHECK_EQ(client_io(&b, to.device_id, IBNBD_OP_READ, 0, 0, buf, 512), 0);
+	CHECK_EQ(client_map_soon(&b, "db1", IBNBD_ACCESS_MIGRATION, &again), 0);
+	CHECK(again.identity.writer_gen == to.identity.writer_gen + 1);
+	CHECK_EQ(client_io(&b, again.device_id, IBNBD_OP_READ, 0, 0, buf, 512), 0);
+	client_close(&a);
+	client_close(&b);
+	serverd_finish();
+}
