@@ -343,7 +343,7 @@ static ssize_t kept_show(struct device *d, struct device_attribute *attr, char *
 {
 	const struct ibnbd_clt_dev *dev = sysfs_dev(d);
 
-	return sysfs_emit(buf, "%s\n", !READ_ONCE(dev->keep) ? "no" :
+	return sysfs_emit(buf, "%s\n", READ_ONCE(dev->keeps) != IBNBD_CLT_KEEPS_DATA ? "no" :
 			  READ_ONCE(dev->kept.gap) ? "gap" : "whole");
 }
 static DEVICE_ATTR_RO(kept);
