@@ -29,7 +29,7 @@ extern struct workqueue_struct *ibnbd_clt_remove_wq;
 #define IBNBD_CLT_REASON_LEN	256
 #define IBNBD_CLT_LINK_LEN	(NAME_MAX + 2)	/* NUL, and a byte that shows a cut name */
 
-/* What queue_rq does with a request. */
+/* How queue_rq handles a request. */
 enum ibnbd_clt_gate {
 	IBNBD_CLT_GATE_OPEN,		/* send it */
 	IBNBD_CLT_GATE_HOLD,		/* give it back: the queue is about to be quiesced */
@@ -73,7 +73,7 @@ struct ibnbd_clt_grant {
 	u8 version;
 };
 
-/* What is kept of writes that no flush has covered. */
+/* What the device keeps of writes that no flush has covered. */
 enum ibnbd_clt_keeps {
 	IBNBD_CLT_KEEPS_NOTHING,
 	IBNBD_CLT_KEEPS_ACCOUNT,	/* logic/unflushed.h */
@@ -87,7 +87,7 @@ enum ibnbd_clt_limits {
 	IBNBD_CLT_LIMITS_REFUSED,	/* the server refused what they allow (queue.c) */
 };
 
-/* Who can see the disk. */
+/* Where the disk can be seen. */
 enum ibnbd_clt_shown {
 	IBNBD_CLT_SHOWN_NOT,
 	IBNBD_CLT_SHOWN_DISK,		/* add_disk returned */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; protocol 10.1).
- * (state, event) -> (state, actions). An event without an entry is ignored by rule. Whoever holds
+ * (state, event) -> (state, actions). An event without an entry is ignored by rule. The holder of
  * the device's mutex is the only writer.
  *
  * HELD and FAILED differ in what happens to I/O while the link is away: HELD keeps it waiting,
@@ -139,7 +139,7 @@ enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another);
  * requests that the device gave up in the mapping which the disk uses, and what a replay sent to
  * another mapping and saw no end of.
  *
- * Whoever holds the device's mutex is the only writer; others read @given_up.
+ * The holder of the device's mutex is the only writer; others read @given_up.
  */
 enum ibnbd_given_up {		/* each includes those before it; values of ibtrs_clt_at_large */
 	IBNBD_GIVEN_UP_NOTHING,
@@ -191,7 +191,7 @@ static inline bool ibnbd_at_large_given_up(const struct ibnbd_at_large *a, enum 
  * so the client can repeat a CLOSE that the server missed, on any later link. The number of any
  * other server is valid only until its link ends; on a later link it may mean another device.
  *
- * Whoever holds the device's mutex is the only writer.
+ * The holder of the device's mutex is the only writer.
  */
 enum ibnbd_open_state {
 	IBNBD_OPEN_NONE,		/* nothing is open */
