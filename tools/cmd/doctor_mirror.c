@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the doctor says of mirrors, beyond what it says of each disk. */
+/* The doctor's checks of mirrors, beside those of each disk. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

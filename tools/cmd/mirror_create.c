@@ -210,7 +210,7 @@ static void create_undo(struct create *c)
 
 /* ---- the disks ---- */
 
-/* What is on the disk, in words, allocated; NULL: nothing. */
+/* Describes the content of the disk. Allocated; NULL: it is empty. */
 static char *create_content(const struct state_dev *d)
 {
 	char *path = sysfs_root(d->path), *what = NULL;
