@@ -326,7 +326,7 @@ static int group_unload(const struct group *g)
 		server_unload();
 	if (!sysfs_redirected() && !sysfs_dry_run && sysfs_exists(dir)) {
 		rc = say_error(SAY_FAILED,
-			       "group %s is closed, but the driver ibnbd-server is not unloaded: nobody knows that its records are complete",
+			       "group %s is closed, but the driver ibnbd-server is still loaded, so its records may be incomplete",
 			       g->name);
 		say_hint("modprobe -r ibnbd-server");
 	}
