@@ -137,6 +137,10 @@ def mirror_comes_back(t):
     t.sh("until mdadm -q /dev/md/m --fail /dev/ibnbd/by-name/m-b --remove "
          "/dev/ibnbd/by-name/m-b; do sleep 0.2; done")
     t.wait(f"{said} 'm-b is copied whole' && {whole}", 60, "the leg is copied whole")
+    pid = t.sh("systemctl show -P MainPID ibnbd-mirror").strip()
+    t.sh(f"kill -STOP {pid}")
+    t.wait(f"p=$(systemctl show -P MainPID ibnbd-mirror); [ $p -gt 0 ] && [ $p != {pid} ] "
+           "&& systemctl is-active ibnbd-mirror", 120, "a watch that hangs is started again")
     t.sh("umount /mir; sed -i '/LABEL=mir/d' /etc/fstab; ibnbd mirror stop m\n"
          "rm /etc/ibnbd/mirrors.d/m.conf\n"
          "mdadm --zero-superblock /dev/ibnbd/by-name/m-a /dev/ibnbd/by-name/m-b\n"

@@ -18,9 +18,14 @@ cache=${IBNBD_CACHE:-$top/build/cache}
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 unset TMPDIR		# a chroot does not have that directory
 first=systemd,systemd-sysv,udev,dbus,kmod,iproute2,ca-certificates,procps
-second=(linux-headers-amd64 dkms gcc make libsmartcols1 libmount1 libblkid1 libkeyutils1
+second=(linux-headers-amd64 dkms gcc make ccache libsmartcols1 libmount1 libblkid1 libkeyutils1
 	rdma-core e2fsprogs fdisk lvm2 mdadm cryptsetup-bin iputils-ping rpm python3-jsonschema)
 declare -A more=([trixie]=systemd-cryptsetup)		# was in systemd until Debian 12
+
+# Some thirty builds by DKMS compile the same files with the same compiler. Debian's headers run it
+# behind ccache if this is set.
+mkdir -p "$cache/ccache"
+export DEBIAN_KERNEL_USE_CCACHE=1 CCACHE_DIR=/ccache CCACHE_BASEDIR=/var/lib/dkms CCACHE_NOHASHDIR=1
 
 die() { echo "root.sh: $*" >&2; exit 1; }
 mirror() {
@@ -63,7 +68,7 @@ base() {
 	mkdir -p "$cache"
 	exec 9> "$cache/.lock.root-$suite"
 	flock 9
-	[ ! -e "$root/.complete4" ] || { echo "$root"; return; }
+	[ ! -e "$root/.complete5" ] || { echo "$root"; return; }
 	command -v debootstrap > /dev/null ||
 		die "debootstrap is missing: apt-get install debootstrap"
 	debian=$(mirror Debian) security=$(mirror Debian-Security)
@@ -92,7 +97,7 @@ base() {
 			install -y --no-install-recommends --download-only \
 			"linux-headers-$(ls /lib/modules | sed s/-amd64/-cloud-amd64/)"'
 	} >> "$log" 2>&1 9>&- || die "packages of $suite: $(tail -n 3 "$log")"
-	touch "$root/.complete4"
+	touch "$root/.complete5"
 	echo "$root"
 }
 
@@ -103,7 +108,7 @@ run)
 	script=$(realpath "$3")
 	export -f later_packages
 	out=${OUT:+$(realpath "$OUT")}
-	top=$top lower=$lower script=$script out=$out exec unshare --mount bash -c '
+	top=$top lower=$lower script=$script out=$out cache=$cache exec unshare --mount bash -c '
 		set -eu
 		mount -t tmpfs -o size=4g tmpfs /mnt
 		mkdir /mnt/{upper,work,root}
@@ -124,6 +129,8 @@ run)
 		"$top/tests/packages/dist.sh" /mnt/source.tar.gz
 		tar -C /mnt/root/source -xf /mnt/source.tar.gz --strip-components=1 --no-same-owner
 		cp "$script" /mnt/root/script
+		mkdir /mnt/root/ccache
+		mount --bind "$cache/ccache" /mnt/root/ccache
 		mount -t proc proc /mnt/root/proc
 		mount --rbind /dev /mnt/root/dev
 		exec chroot /mnt/root bash /script ${ARGS:-}' 9>&- ;;
@@ -147,11 +154,14 @@ image)
 		cp -a "$cache/kernels/$kver/lib/modules/$kver/." $r/lib/modules/$kver/
 		mount -t proc proc $r/proc
 		mount --bind /dev $r/dev
+		mkdir $r/ccache
+		mount --bind "$cache/ccache" $r/ccache
 		chroot $r sh -c "apt-get -qq -o DPkg::Options::=--force-unsafe-io \
 			-o APT::Sandbox::User=root install -y --no-install-recommends \
 			/packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb &&
 			dkms status -m ibnbd -k $kver | grep -w installed && depmod $kver" >&2
-		umount $r/dev $r/proc
+		umount $r/dev $r/proc $r/ccache
+		rmdir $r/ccache
 		cp -a "$top/tests/packages/machine/." $r/
 		sed -n "/^PORT=/,\$p" "$top/tests/vm/guest/init" > $r/usr/local/lib/rig-agent.tail
 		echo 0123456789abcdef0123456789abcdef > $r/etc/machine-id

@@ -80,9 +80,10 @@ def look(w, *more, n=1):
 class Watch:
     """A watch that goes on; its end is a signal, as from systemd."""
 
-    def __init__(self, w):
+    def __init__(self, w, **env):
         self.err = w.put("watch.err")
-        self.p = subprocess.Popen([str(w.build / "ibnbd-faked"), "mirror", "watch"], env=w.env,
+        self.p = subprocess.Popen([str(w.build / "ibnbd-faked"), "mirror", "watch"],
+                                  env={**w.env, **env},
                                   stdout=subprocess.DEVNULL, stderr=open(self.err, "w"), text=True)
 
     def until(self, what, condition, seconds=40):

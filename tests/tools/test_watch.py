@@ -2,6 +2,7 @@
 """ibnbd mirror watch, beside others: other legs, another mirror's file, its own end."""
 import signal
 from kit import *
+from test_maps import Notify
 from test_mirror import A, B, Watch, in_sync, leg, machine, mirror
 
 
@@ -36,6 +37,16 @@ def watch_of_a_mirror_that_is_none_any_more(w):
         # a file with mistakes, or none: for all; another leg in the place of data-b: for that
         p.until((text, "not told any more"),
                 lambda: in_sync(w) == (["1", "0"] if text and "data-c" in text else ["0", "0"]), 8)
+    p.end()
+
+
+@test
+def watch_tells_systemd_that_it_lives(w):
+    """After each look; systemd ends one that tells nothing for a minute."""
+    mirror(w)
+    notify = Notify(w)
+    p = Watch(w, NOTIFY_SOCKET=notify.path)
+    eq([notify.s.recv(4096).decode() for _ in range(3)], ["READY=1\nWATCHDOG=1"] * 3)
     p.end()
 
 

@@ -485,7 +485,8 @@ int cmd_mirror_watch_run(struct cmd_args *a)
 		say_warn("no uevents: %s; mirrors are looked at every two seconds", strerror(errno));
 	while (!watch_end && left) {
 		watch_look(&w);
-		notify_systemd("READY=1");
+		/* Not from a thread of its own: a look that hangs is to be noticed. */
+		notify_systemd("READY=1\nWATCHDOG=1");
 		if (left > 0)
 			left--;
 		if (left && !watch_end)
