@@ -53,7 +53,7 @@ static int ctl_add_disk(struct ibnbd_clt_dev *dev)
 	if (err)
 		return ibnbd_clt_refuse(err, "/dev/ibnbd%d: no link in ctl/devices (%d)",
 					dev->index, err);
-	dev->linked = true;
+	dev->shown = IBNBD_CLT_SHOWN_LINK;
 	return 0;
 }
 

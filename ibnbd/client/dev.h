@@ -29,7 +29,7 @@ extern struct workqueue_struct *ibnbd_clt_remove_wq;
 #define IBNBD_CLT_REASON_LEN	256
 #define IBNBD_CLT_LINK_LEN	(NAME_MAX + 2)	/* NUL, and a byte that shows a cut name */
 
-/* What queue_rq does with a request. */
+/* How queue_rq handles a request. */
 enum ibnbd_clt_gate {
 	IBNBD_CLT_GATE_OPEN,		/* send it */
 	IBNBD_CLT_GATE_HOLD,		/* give it back: the queue is about to be quiesced */
@@ -41,7 +41,7 @@ enum ibnbd_clt_gate {
 
 /* News for the device's work; bits of ibnbd_clt_dev.news. */
 enum ibnbd_clt_news {
-	/* re-OPEN when held, replaying or failed; when open, only for no_writes or limits_due */
+	/* re-OPEN when held, replaying or failed; when open, only if ibnbd_clt_dev_asks() */
 	IBNBD_CLT_NEWS_OPEN,
 	IBNBD_CLT_NEWS_RESIZED,		/* re-OPEN even when open */
 	IBNBD_CLT_NEWS_REVOKED,		/* the server closed the export */
@@ -73,6 +73,27 @@ struct ibnbd_clt_grant {
 	u8 version;
 };
 
+/* What the device keeps of writes that no flush has covered. */
+enum ibnbd_clt_keeps {
+	IBNBD_CLT_KEEPS_NOTHING,
+	IBNBD_CLT_KEEPS_ACCOUNT,	/* logic/unflushed.h */
+	IBNBD_CLT_KEEPS_DATA,		/* the account, and the data, for a replay (kept.c) */
+};
+
+/* Does the disk have the limits of the answer that it uses? */
+enum ibnbd_clt_limits {
+	IBNBD_CLT_LIMITS_FIT,
+	IBNBD_CLT_LIMITS_DUE,		/* the block layer was busy: at the next answer */
+	IBNBD_CLT_LIMITS_REFUSED,	/* the server refused what they allow (queue.c) */
+};
+
+/* Where the disk can be seen. */
+enum ibnbd_clt_shown {
+	IBNBD_CLT_SHOWN_NOT,
+	IBNBD_CLT_SHOWN_DISK,		/* add_disk returned */
+	IBNBD_CLT_SHOWN_LINK,		/* ctl/devices has it, too */
+};
+
 struct ibnbd_clt_number;
 
 struct ibnbd_clt_dev {
@@ -85,8 +106,7 @@ struct ibnbd_clt_dev {
 	u32 link_gen;
 	u32 io_flags;			/* IBNBD_F_* that the server understands */
 	u32 op_stride;
-	bool account;			/* the account of unflushed writes is kept */
-	bool keep;			/* the data of these writes is kept, too */
+	u8 keeps;			/* enum ibnbd_clt_keeps */
 	void *ops;
 	struct ibtrs_clt *clt;
 
@@ -100,7 +120,7 @@ struct ibnbd_clt_dev {
 	 */
 	bool flush_failed;
 
-	/* written for each write, while keep */
+	/* written for each write, while data is kept */
 	spinlock_t kept_lock ____cacheline_aligned;
 	rwlock_t kept_copying;		/* inside kept_lock; see kept.c */
 	struct ibnbd_kept kept;		/* under kept_lock; gap and ibnbd_kept_empty(): READ_ONCE */
@@ -118,29 +138,18 @@ struct ibnbd_clt_dev {
 	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant grant;	/* the answer that the disk uses */
 	struct gendisk *disk;
-	bool added;			/* add_disk returned */
-	bool linked;			/* ctl/devices has it */
+	enum ibnbd_clt_shown shown;
 	bool stopped;			/* queue is quiesced (L16) */
-	/* the limits of grant could not be committed yet; READ_ONCE outside of lock */
-	bool limits_due;
-	/* the server refused an operation that grant allows (queue.c); READ_ONCE */
-	bool refused;
+	enum ibnbd_clt_limits limits;	/* READ_ONCE outside of lock */
 	/* what the server has open for it, as remote_id; READ_ONCE outside */
 	enum ibnbd_open_state remote;
 	u32 remote_id;
 	u32 remote_gen;			/* link on which remote_id was given, as ibtrs counts */
 	struct ibnbd_clt_unclosed *unclosed;	/* session gets it if a CLOSE is owed at the end */
-	/* requests were given up that the server may still execute, in the mapping of grant */
-	bool gave_up;
-	/* L8: until nothing given up can be executed any more, or an administrator remaps */
-	bool no_writes;
-	/* the server may still execute what a replay had under way in mapping resend_id */
-	bool resend_at_large;
-	u32 resend_id;
+	struct ibnbd_at_large at_large;
 	/* the mirror says that the leg has everything; READ_ONCE outside of lock */
 	bool in_sync;
 	unsigned long let_go_at;	/* jiffies: end of failfast=, while group_work waits */
-	bool hold_armed;
 	unsigned long held_since;	/* jiffies */
 	u64 resumed_ns;			/* ktime_get_ns() when I/O flowed again; 0: never held */
 	int refusal;			/* why the disk is not open yet: told in the log once */
@@ -198,6 +207,18 @@ bool ibnbd_clt_dev_takes_resized(struct ibnbd_clt_dev *dev);
 __printf(2, 3) void ibnbd_clt_dev_say(struct ibnbd_clt_dev *dev, const char *fmt, ...);
 /* Steps dev->remote, which says what the server has open for @dev. Under dev->lock. */
 void ibnbd_clt_dev_remote(struct ibnbd_clt_dev *dev, enum ibnbd_open_event ev);
+/* L8: false until the writes that were given up have ended, or an administrator remaps. */
+static inline bool ibnbd_clt_dev_takes_writes(const struct ibnbd_clt_dev *dev)
+{
+	return READ_ONCE(dev->at_large.given_up) != IBNBD_GIVEN_UP_WRITES;
+}
+
+/* An open device asks again: it takes no writes yet, or its limits are due. */
+static inline bool ibnbd_clt_dev_asks(const struct ibnbd_clt_dev *dev)
+{
+	return !ibnbd_clt_dev_takes_writes(dev) || READ_ONCE(dev->limits) == IBNBD_CLT_LIMITS_DUE;
+}
+
 /* Re-OPEN after @delay. */
 void ibnbd_clt_dev_ask_later(struct ibnbd_clt_dev *dev, unsigned long delay);
 

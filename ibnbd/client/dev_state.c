@@ -40,7 +40,8 @@
 static u8 dev_gate(const struct ibnbd_clt_dev *dev)
 {
 	if (ibnbd_dev_sm_submits(dev->state))
-		return dev->no_writes ? IBNBD_CLT_GATE_NO_WRITES : IBNBD_CLT_GATE_OPEN;
+		return ibnbd_clt_dev_takes_writes(dev) ? IBNBD_CLT_GATE_OPEN :
+							 IBNBD_CLT_GATE_NO_WRITES;
 	if (dev->state == IBNBD_DEV_FAILFAST)
 		return IBNBD_CLT_GATE_FAILFAST;
 	return ibnbd_dev_sm_holds(dev->state) ? IBNBD_CLT_GATE_HOLD : IBNBD_CLT_GATE_FAIL;
@@ -81,8 +82,10 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 /* Requests were given up that the server may still execute. */
 static void dev_gave_up(struct ibnbd_clt_dev *dev, enum ibtrs_clt_at_large at_large)
 {
-	dev->gave_up |= at_large != IBTRS_AT_LARGE_NOTHING;
-	dev->no_writes |= at_large == IBTRS_AT_LARGE_WRITES;
+	static_assert(IBNBD_GIVEN_UP_WRITES == (int)IBTRS_AT_LARGE_WRITES);
+
+	WRITE_ONCE(dev->at_large.given_up,
+		   max_t(enum ibnbd_given_up, dev->at_large.given_up, at_large));
 }
 
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
@@ -126,30 +129,21 @@ void ibnbd_clt_dev_replay(struct ibnbd_clt_dev *dev)
 
 int ibnbd_clt_dev_hold_seconds(const struct ibnbd_clt_dev *dev)
 {
-	return dev->added ? READ_ONCE(dev->map.hold) : 0;
+	return dev->shown ? READ_ONCE(dev->map.hold) : 0;
 }
 
 void ibnbd_clt_dev_arm(struct ibnbd_clt_dev *dev)
 {
-	unsigned long end =
-		dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
+	int hold = ibnbd_clt_dev_hold_seconds(dev);
+	unsigned long end = dev->held_since + secs_to_jiffies(max(hold, 0));
 
-	dev->hold_armed = ibnbd_clt_dev_hold_seconds(dev) >= 0;
-	if (dev->hold_armed)
+	if (hold >= 0)
 		mod_delayed_work(ibnbd_clt_dev_wq, &dev->hold_work,
 				 time_after(end, jiffies) ? end - jiffies : 0);
 	else
 		cancel_delayed_work(&dev->hold_work);
 	/* The transport does not see requests that are held in the block layer. */
-	ibtrs_clt_want(dev->sess->clt, dev->hold_armed ? ibnbd_clt_dev_hold_seconds(dev) : INT_MAX);
-}
-
-static void dev_settle(struct ibnbd_clt_dev *dev)
-{
-	dev->no_writes = false;
-	if (dev->state == IBNBD_DEV_OPEN)
-		pr_info("ibnbd%d: aborted writes have completed on the server; writes enabled\n",
-			dev->index);
+	ibtrs_clt_want(dev->sess->clt, hold >= 0 ? hold : INT_MAX);
 }
 
 /*
@@ -158,7 +152,8 @@ static void dev_settle(struct ibnbd_clt_dev *dev)
  */
 static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	bool anew = ibnbd_clt_grant_is_new(dev, g);
+	enum ibnbd_given_up given_up = dev->at_large.given_up;
+	bool takes, anew = ibnbd_clt_grant_is_new(dev, g);
 	int err;
 
 	dev_stop_wait(dev);
@@ -166,15 +161,20 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 	if (err)
 		return err;
 	if (anew)
-		dev->gave_up = false;
-	if (dev->no_writes && (anew || ibtrs_clt_settled(dev->sess->clt)))
-		dev_settle(dev);
+		given_up = IBNBD_GIVEN_UP_NOTHING;
+	else if (ibtrs_clt_settled(dev->sess->clt))
+		given_up = ibnbd_given_up_ended(given_up);
+	takes = !ibnbd_clt_dev_takes_writes(dev) && given_up != IBNBD_GIVEN_UP_WRITES;
+	WRITE_ONCE(dev->at_large.given_up, given_up);
+	if (takes && dev->state == IBNBD_DEV_OPEN)
+		pr_info("ibnbd%d: aborted writes have completed on the server; writes enabled\n",
+			dev->index);
 	if (dev->disk)
 		dev_gave_up(dev, ibnbd_clt_inflight_abort_larger(
 				      dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
-	if (dev->no_writes)
+	if (!ibnbd_clt_dev_takes_writes(dev))
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
-	if (dev->limits_due)
+	if (dev->limits == IBNBD_CLT_LIMITS_DUE)
 		ibnbd_clt_dev_ask_later(dev, DEV_LIMITS);
 	return 0;
 }
@@ -213,13 +213,6 @@ static int dev_do_commit(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 			 const struct ibnbd_clt_grant *g)
 {
 	return dev_commit(dev, g);
-}
-
-static int dev_do_disarm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			 const struct ibnbd_clt_grant *g)
-{
-	dev->hold_armed = false;
-	return 0;
 }
 
 static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
@@ -287,7 +280,6 @@ static int dev_do_let_go(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 static const dev_action dev_actions[] = {
 	[const_ilog2(IBNBD_DEV_DO_STOP)]	= dev_do_stop,
 	[const_ilog2(IBNBD_DEV_DO_COMMIT)]	= dev_do_commit,
-	[const_ilog2(IBNBD_DEV_DO_DISARM)]	= dev_do_disarm,
 	[const_ilog2(IBNBD_DEV_DO_ARM)]		= dev_do_arm,
 	[const_ilog2(IBNBD_DEV_DO_FAIL)]	= dev_do_fail,
 	[const_ilog2(IBNBD_DEV_DO_RESUME)]	= dev_do_resume,
@@ -327,9 +319,9 @@ static void dev_enter(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state state)
 		dev->refusal = 0;
 		ibnbd_clt_dev_say(
 			dev, "%s",
-			dev->no_writes ?
-				"writes disabled: the server may still execute an aborted one" :
-				"");
+			ibnbd_clt_dev_takes_writes(dev) ?
+				"" :
+				"writes disabled: the server may still execute an aborted one");
 	}
 	if (state != old && old != IBNBD_DEV_INIT)
 		pr_info_ratelimited("ibnbd%d: %s of %s: %s -> %s%s%s\n", dev->index,
@@ -382,7 +374,7 @@ bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
-	dev->added = true;
+	dev->shown = IBNBD_CLT_SHOWN_DISK;
 	if (dev->uevent != KOBJ_ADD)
 		ibnbd_clt_disk_uevent(dev, dev->uevent);
 	if (ibnbd_dev_sm_waits(dev->state))

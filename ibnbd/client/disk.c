@@ -78,16 +78,19 @@ static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
  */
 static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	bool keep = ibnbd_clt_unflushed_keeps(dev, g) && dev->sess->pool;
-	bool account = ibnbd_clt_unflushed_counts(dev, g);
+	bool data = ibnbd_clt_unflushed_keeps(dev, g) && dev->sess->pool;
+	enum ibnbd_clt_keeps old = dev->keeps,
+			     keeps = data ? IBNBD_CLT_KEEPS_DATA :
+				     ibnbd_clt_unflushed_counts(dev, g) ? IBNBD_CLT_KEEPS_ACCOUNT :
+									  IBNBD_CLT_KEEPS_NOTHING;
 
 	/* Nobody has counted the writes up to now: the account assumes that there are some. */
-	if (account && !dev->account && dev->disk)
+	if (keeps && !old && dev->disk)
 		ibnbd_unflushed_wrote(&dev->unflushed);
-	WRITE_ONCE(dev->account, account);
-	if (keep != dev->keep || ibnbd_remap_other_writer(&dev->grant.rsp, &g->rsp))
-		ibnbd_clt_kept_forget(dev, keep && ibnbd_unflushed_any(&dev->unflushed));
-	dev->keep = keep;
+	WRITE_ONCE(dev->keeps, keeps);
+	if (data != (old == IBNBD_CLT_KEEPS_DATA) ||
+	    ibnbd_remap_other_writer(&dev->grant.rsp, &g->rsp))
+		ibnbd_clt_kept_forget(dev, data && ibnbd_unflushed_any(&dev->unflushed));
 }
 
 /* Sets what queue_rq reads. Nobody is in queue_rq. */
@@ -135,16 +138,18 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	if (dev->disk) {
 		disk_limits(&dev->grant, &old);
 		disk_limits(g, &new);
-		if (dev->limits_due || READ_ONCE(dev->refused) || memcmp(&old, &new, sizeof(new))) {
-			WRITE_ONCE(dev->refused, false);
+		if (READ_ONCE(dev->limits) != IBNBD_CLT_LIMITS_FIT ||
+		    memcmp(&old, &new, sizeof(new))) {
+			WRITE_ONCE(dev->limits, IBNBD_CLT_LIMITS_FIT);
 			err = cx_update_limits(dev->disk, &new);
 			/*
 			 * A task is writing a limit in sysfs and waits, with the queue frozen, for
 			 * requests that we hold: these must be sent now. No new request comes
 			 * before that task is done, and soon after we try again to set the limits.
 			 */
-			WRITE_ONCE(dev->limits_due, err == -EBUSY);
-			if (err && err != -EBUSY)
+			if (err == -EBUSY)
+				WRITE_ONCE(dev->limits, IBNBD_CLT_LIMITS_DUE);
+			else if (err)
 				return err;
 		}
 	}
@@ -173,7 +178,7 @@ void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 
 	if (old == sectors)
 		return;
-	if (!dev->added) {
+	if (!dev->shown) {
 		set_capacity(dev->disk, sectors);
 		return;
 	}
@@ -230,7 +235,7 @@ void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action
 {
 	lockdep_assert_held(&dev->lock);
 	dev->uevent = action;
-	if (!dev->added)
+	if (!dev->shown)
 		return;
 	dev->uevent_state = dev->state;
 	strscpy(dev->uevent_reason, dev->reason, sizeof(dev->uevent_reason));
@@ -248,7 +253,7 @@ void ibnbd_clt_disk_other_writer(struct ibnbd_clt_dev *dev, const struct ibnbd_c
 		return;
 	dev->other_gen = gen;
 	WRITE_ONCE(dev->other_writers, dev->other_writers + 1);
-	if (dev->added)
+	if (dev->shown)
 		disk_due(dev, IBNBD_CLT_DUE_WRITER, 0);
 }
 
@@ -345,12 +350,12 @@ void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 	 * uevent is sent would be to wait for a place in the work queue that runs this removal.
 	 */
 	cancel_delayed_work_sync(&dev->uevent_work);
-	if (dev->added) {
+	if (dev->shown) {
 		blk_mark_disk_dead(disk);
 		del_gendisk(disk);
 	}
 	ibnbd_clt_number_leave(dev->number);
 	cx_free_disk(disk);
-	if (!dev->added)
+	if (!dev->shown)
 		ibnbd_clt_number_free(dev->number);
 }

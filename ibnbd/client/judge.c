@@ -23,30 +23,19 @@
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/unflushed.h"
 
-/*
- * As far as we know, the mapping of @g on the server may still execute requests that the device
- * gave up.
- */
-static bool judge_given_up(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	lockdep_assert_held(&dev->lock);
-	return dev->gave_up &&
-	       (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FAILFAST) &&
-	       g->features & IBNBD_FEAT_IDENTITY && !ibnbd_clt_grant_is_new(dev, g);
-}
-
 bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	lockdep_assert_held(&dev->lock);
-	if (!dev->resend_at_large)
-		return false;
-	return g->features & IBNBD_FEAT_IDENTITY ? g->rsp.device_id == dev->resend_id :
-						   !ibtrs_clt_settled(dev->sess->clt);
+	return ibnbd_at_large_resent(&dev->at_large, g->features & IBNBD_FEAT_IDENTITY,
+				     g->rsp.device_id, ibtrs_clt_settled(dev->sess->clt));
 }
 
 bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	return judge_given_up(dev, g) || ibnbd_clt_judge_resent(dev, g);
+	return ibnbd_at_large_given_up(&dev->at_large, dev->state,
+				       g->features & IBNBD_FEAT_IDENTITY &&
+					       !ibnbd_clt_grant_is_new(dev, g)) ||
+	       ibnbd_clt_judge_resent(dev, g);
 }
 
 /* A disk that is late is told in the log, each reason once. */
@@ -77,15 +66,15 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 		return;
 	}
-	if (!ibnbd_dev_sm_holds(dev->state) && dev->state != IBNBD_DEV_FAILED && !dev->no_writes &&
-	    !dev->limits_due)
+	if (!ibnbd_dev_sm_holds(dev->state) && dev->state != IBNBD_DEV_FAILED &&
+	    !ibnbd_clt_dev_asks(dev))
 		return;
 	if (dev->state != IBNBD_DEV_OPEN) {
 		ibnbd_clt_dev_say(dev, "%s (%d): %s%s", refusal, err, who,
 				  ibnbd_clt_judge_word(err, why));
 		judge_told(dev, err);
 	}
-	ibnbd_clt_dev_ask_later(dev, ibnbd_dev_sm_holds(dev->state) || dev->gave_up ?
+	ibnbd_clt_dev_ask_later(dev, ibnbd_dev_sm_holds(dev->state) || dev->at_large.given_up ?
 					     IBNBD_CLT_RETRY_HELD : IBNBD_CLT_RETRY_FAILED);
 }
 
@@ -138,7 +127,7 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_HELD);
 		return false;
 	}
-	dev->resend_at_large = false;
+	dev->at_large.resent = false;
 	other = ibnbd_clt_unflushed_other(dev, g);
 	if (other && !judge_quiet(dev))
 		return false;

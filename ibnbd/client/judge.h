@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What answers to OPEN mean for a device. Under dev->lock, where nothing else is said. */
+/* Decides about answers to OPEN. Called under dev->lock, unless stated otherwise. */
 #ifndef IBNBD_CLIENT_JUDGE_H
 #define IBNBD_CLIENT_JUDGE_H
 

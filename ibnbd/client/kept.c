@@ -217,5 +217,5 @@ void ibnbd_clt_kept_forget(struct ibnbd_clt_dev *dev, bool gap)
 
 bool ibnbd_clt_kept_whole(struct ibnbd_clt_dev *dev)
 {
-	return dev->keep && !READ_ONCE(dev->kept.gap);
+	return dev->keeps == IBNBD_CLT_KEEPS_DATA && !READ_ONCE(dev->kept.gap);
 }

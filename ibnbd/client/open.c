@@ -175,8 +175,8 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 	int err = ibnbd_clt_replay(dev, g, &at_large);
 
 	guard(mutex)(&dev->lock);
-	dev->resend_at_large = at_large;
-	dev->resend_id = g->rsp.device_id;
+	dev->at_large.resent = at_large;
+	dev->at_large.resent_id = g->rsp.device_id;
 	if (dev->state != IBNBD_DEV_REPLAYING || g->gen != ibnbd_clt_link_gen(dev->sess))
 		return;
 	if (!err) {
@@ -276,8 +276,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	guard(mutex)(&dev->open_lock);
 	state = READ_ONCE(dev->state);
 	if (!ibnbd_dev_sm_holds(state) && state != IBNBD_DEV_FAILED &&
-	    !(state == IBNBD_DEV_OPEN &&
-	      (resized || READ_ONCE(dev->no_writes) || READ_ONCE(dev->limits_due))))
+	    !(state == IBNBD_DEV_OPEN && (resized || ibnbd_clt_dev_asks(dev))))
 		return;
 	err = open_ask(dev, &g, OPEN_MS, &why);
 	mutex_lock(&dev->lock);
@@ -406,7 +405,7 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 	case IBNBD_DEV_INIT:
 		return -EBUSY;
 	case IBNBD_DEV_OPEN:
-		return READ_ONCE(dev->no_writes) ? 0 : -EALREADY;
+		return ibnbd_clt_dev_takes_writes(dev) ? -EALREADY : 0;
 	case IBNBD_DEV_UNMAPPED:
 		return -ENODEV;
 	default:
@@ -480,8 +479,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_disk_other_writer(dev, &g);
 	err = err ?: open_remap_check(dev, &g);
 	if (!err) {
-		dev->no_writes = false;
-		dev->resend_at_large = false;
+		WRITE_ONCE(dev->at_large.given_up, ibnbd_given_up_ended(dev->at_large.given_up));
+		dev->at_large.resent = false;
 		open_remap_loss(dev, &g);
 		ibnbd_clt_unflushed_made_good(dev);
 		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;

@@ -313,7 +313,7 @@ void ibnbd_clt_queue_end(struct ibnbd_clt_op *op, int err)
 		 * sends none until the disk is opened again.
 		 */
 		if (err == -EOPNOTSUPP && cx_disable_op(op->rq))
-			WRITE_ONCE(op->dev->refused, true);
+			cmpxchg(&op->dev->limits, IBNBD_CLT_LIMITS_FIT, IBNBD_CLT_LIMITS_REFUSED);
 	}
 	if (unlikely(op->polled)) {
 		/*

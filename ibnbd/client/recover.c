@@ -27,14 +27,14 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, hold_work);
 	unsigned int noio = memalloc_noio_save();
 	char why[IBNBD_CLT_REASON_LEN];
-	unsigned long end;
+	int hold;
 
 	mutex_lock(&dev->lock);
-	end = dev->held_since + secs_to_jiffies(max(ibnbd_clt_dev_hold_seconds(dev), 0));
-	if (dev->hold_armed && ibnbd_dev_sm_waits(dev->state) && time_after_eq(jiffies, end)) {
+	hold = ibnbd_clt_dev_hold_seconds(dev);
+	if (hold >= 0 && ibnbd_dev_sm_waits(dev->state) &&
+	    time_after_eq(jiffies, dev->held_since + secs_to_jiffies(hold))) {
 		strscpy(why, dev->reason, sizeof(why));
-		ibnbd_clt_dev_say(dev, "hold=%d is over: %s", ibnbd_clt_dev_hold_seconds(dev),
-				  why);
+		ibnbd_clt_dev_say(dev, "hold=%d is over: %s", hold, why);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
 	}
 	mutex_unlock(&dev->lock);
@@ -239,7 +239,7 @@ int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors)
 	unsigned int noio;
 
 	guard(mutex)(&dev->lock);
-	if (dev->state != IBNBD_DEV_OPEN || !dev->added)
+	if (dev->state != IBNBD_DEV_OPEN || !dev->shown)
 		return -ENOENT;
 	if (!sectors || sectors >= IBNBD_MAX_SECTORS ||
 	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))

@@ -29,8 +29,8 @@ void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds);
 /* failfast= counts from now on. */
 void ibnbd_clt_recover_set_failfast(struct ibnbd_clt_dev *dev, int seconds);
 /*
- * What the mirror says of its leg. Return: 0; -EBUSY: the leg has let requests fail and is not open
- * again, so it is not in sync.
+ * The mirror says whether this leg is in sync. Return: 0; -EBUSY: the leg has let requests fail and
+ * is not open again, so it is not in sync.
  */
 int ibnbd_clt_recover_set_in_sync(struct ibnbd_clt_dev *dev, bool in_sync);
 

@@ -58,7 +58,7 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 	if (dev->disk)
 		remove_drain(dev);
 	wait_for_completion(&dev->mapped);
-	if (dev->linked)
+	if (dev->shown == IBNBD_CLT_SHOWN_LINK)
 		ibnbd_clt_names_unlink(dev);
 	if (s)
 		ibnbd_clt_open_close(dev, IBNBD_DEV_UNMAPPED);

@@ -85,7 +85,7 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&dev->lock);
-	open = dev->state == IBNBD_DEV_OPEN && dev->keep;
+	open = dev->state == IBNBD_DEV_OPEN && dev->keeps == IBNBD_CLT_KEEPS_DATA;
 	id = dev->device_id;
 	gen = dev->link_gen;
 	version = dev->version;

@@ -14,7 +14,7 @@
 
 struct ibnbd_clt_dev;
 
-/* What a successful request means for the account of writes that no flush has covered. */
+/* The effect of a successful request on the account of writes that no flush has covered. */
 enum ibnbd_clt_account {
 	IBNBD_CLT_ACCOUNT_NOTHING,
 	IBNBD_CLT_ACCOUNT_WRITE,

@@ -306,7 +306,7 @@ static ssize_t access_mode_show(struct device *d, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(access_mode);
 
-/* What the mapping asked for; features tells what the server agreed to. */
+/* The mapping's request; the file `features` shows what the server agreed to. */
 static ssize_t write_zeroes_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return sysfs_word(IBNBD_OPT_write_zeroes, sysfs_dev(d)->map.write_zeroes, buf);
@@ -343,7 +343,7 @@ static ssize_t kept_show(struct device *d, struct device_attribute *attr, char *
 {
 	const struct ibnbd_clt_dev *dev = sysfs_dev(d);
 
-	return sysfs_emit(buf, "%s\n", !READ_ONCE(dev->keep) ? "no" :
+	return sysfs_emit(buf, "%s\n", READ_ONCE(dev->keeps) != IBNBD_CLT_KEEPS_DATA ? "no" :
 			  READ_ONCE(dev->kept.gap) ? "gap" : "whole");
 }
 static DEVICE_ATTR_RO(kept);

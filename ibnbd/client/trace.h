@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a mapped device did, for `trace-cmd record -e ibnbd_client`. Requests that go well are in
- * the block layer's own events.
+ * Trace events of mapped devices, for `trace-cmd record -e ibnbd_client`. Successful requests are
+ * in the block layer's own events.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ibnbd_client

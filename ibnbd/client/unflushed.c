@@ -33,7 +33,7 @@ void ibnbd_clt_unflushed_send_flush(struct ibnbd_clt_dev *dev, struct ibnbd_clt_
 void ibnbd_clt_unflushed_flushed(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op)
 {
 	ibnbd_unflushed_done(&dev->unflushed, op->flush);
-	if (dev->keep)
+	if (dev->keeps == IBNBD_CLT_KEEPS_DATA)
 		ibnbd_clt_kept_flushed(dev, op->flush);
 	/* For display only: two flushes that end at once may leave the smaller number. */
 	if (op->wrote > READ_ONCE(dev->flushed))
@@ -62,7 +62,7 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev)
 {
 	u64 flushed = READ_ONCE(dev->flushed), wrote = unflushed_wrote(dev);
 
-	if (!READ_ONCE(dev->account) || !ibnbd_unflushed_any(&dev->unflushed))
+	if (!READ_ONCE(dev->keeps) || !ibnbd_unflushed_any(&dev->unflushed))
 		return 0;
 	return wrote > flushed ? wrote - flushed : 0;
 }
@@ -106,7 +106,7 @@ static bool unflushed_lost_between(const struct ibnbd_clt_dev *dev, const struct
 
 bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	return dev->account && unflushed_lost_between(dev, g);
+	return dev->keeps && unflushed_lost_between(dev, g);
 }
 
 bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)

@@ -32,7 +32,7 @@ static __always_inline void ibnbd_clt_unflushed_send(struct ibnbd_clt_dev *dev,
 						     bool fua)
 {
 	op->account = IBNBD_CLT_ACCOUNT_NOTHING;
-	if (!dev->account || kind == IBNBD_OP_READ)
+	if (!dev->keeps || kind == IBNBD_OP_READ)
 		return;
 	if (kind == IBNBD_OP_FLUSH)
 		ibnbd_clt_unflushed_send_flush(dev, op);
@@ -58,7 +58,7 @@ static __always_inline void ibnbd_clt_unflushed_done(const struct ibnbd_clt_op *
 	/* Before it is kept: if the log is dropped in between, the account knows of the gap. */
 	if (op->account == IBNBD_CLT_ACCOUNT_WRITE)
 		ibnbd_unflushed_wrote(&dev->unflushed);
-	if (dev->keep && op->account != IBNBD_CLT_ACCOUNT_FLUSH)
+	if (dev->keeps == IBNBD_CLT_KEEPS_DATA && op->account != IBNBD_CLT_ACCOUNT_FLUSH)
 		ibnbd_clt_kept_add(dev, op);
 	if (op->account == IBNBD_CLT_ACCOUNT_WRITE) {
 		this_cpu_add(*dev->wrote, blk_rq_bytes(op->rq));

@@ -10,8 +10,8 @@
 #include "ibnbd/proto/msg_io.h"
 
 /*
- * What an OPEN promised the client about the backing store; zero limits = the operation is not
- * supported.
+ * The properties of the backing store that an OPEN promised to the client. A limit of zero means
+ * that the operation is not supported.
  */
 struct ibnbd_facts {
 	u64 nsectors;			/* of 512 bytes */

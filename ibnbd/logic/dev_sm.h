@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * The client device's state table (docs/design.md decisions 10 and 12, laws L1-L5; protocol 10.1).
- * (state, event) -> (state, actions). An event without an entry is ignored by rule. Whoever holds
+ * (state, event) -> (state, actions). An event without an entry is ignored by rule. The holder of
  * the device's mutex is the only writer.
  *
  * HELD and FAILED differ in what happens to I/O while the link is away: HELD keeps it waiting,
@@ -65,18 +65,18 @@ enum {	/* actions, executed in the order of their bits */
 	IBNBD_DEV_DO_COMMIT	= 0x002,
 	/* STOP and COMMIT run before the next state is entered; if either fails, the state stays */
 	IBNBD_DEV_DO_BEFORE	= 0x003,
-	IBNBD_DEV_DO_DISARM	= 0x004,	/* cancel the hold timer */
-	IBNBD_DEV_DO_ARM	= 0x008,	/* start the hold timer */
+	/* start the hold timer, which means nothing once ibnbd_dev_sm_waits() is false */
+	IBNBD_DEV_DO_ARM	= 0x004,
 	/* end the held requests (L8), then unquiesce, so that queue_rq fails new I/O */
-	IBNBD_DEV_DO_FAIL	= 0x010,
-	IBNBD_DEV_DO_RESUME	= 0x020,	/* submit the parked requests again, unquiesce */
-	IBNBD_DEV_DO_OFFLINE	= 0x040,	/* uevent OFFLINE */
-	IBNBD_DEV_DO_ONLINE	= 0x080,	/* uevent ONLINE */
-	IBNBD_DEV_DO_CLOSE	= 0x100,	/* send CLOSE to the server */
+	IBNBD_DEV_DO_FAIL	= 0x008,
+	IBNBD_DEV_DO_RESUME	= 0x010,	/* submit the parked requests again, unquiesce */
+	IBNBD_DEV_DO_OFFLINE	= 0x020,	/* uevent OFFLINE */
+	IBNBD_DEV_DO_ONLINE	= 0x040,	/* uevent ONLINE */
+	IBNBD_DEV_DO_CLOSE	= 0x080,	/* send CLOSE to the server */
 	/* queue the removal of the disk (L5); after the drain the removal sends its own CLOSE */
-	IBNBD_DEV_DO_REMOVE	= 0x200,
+	IBNBD_DEV_DO_REMOVE	= 0x100,
 	/* end what is held and another leg can do, then unquiesce: queue_rq sorts new I/O */
-	IBNBD_DEV_DO_LET_GO	= 0x400,
+	IBNBD_DEV_DO_LET_GO	= 0x200,
 };
 
 struct ibnbd_dev_step {
@@ -135,6 +135,54 @@ enum ibnbd_dev_group {
 enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another);
 
 /*
+ * What the server may still execute although the device does not wait for it any more (law L8):
+ * requests that the device gave up in the mapping which the disk uses, and what a replay sent to
+ * another mapping and saw no end of.
+ *
+ * The holder of the device's mutex is the only writer; others read @given_up.
+ */
+enum ibnbd_given_up {		/* each includes those before it; values of ibtrs_clt_at_large */
+	IBNBD_GIVEN_UP_NOTHING,
+	IBNBD_GIVEN_UP_READS,	/* or writes that have ended since */
+	IBNBD_GIVEN_UP_WRITES,	/* the disk takes no writes: an older one could replace them */
+};
+
+struct ibnbd_at_large {
+	enum ibnbd_given_up given_up;
+	bool resent;			/* in mapping resent_id, a replay did not see its end */
+	u32 resent_id;
+};
+
+/* The server has ended the writes, or an administrator accepts what they may do. */
+static inline enum ibnbd_given_up ibnbd_given_up_ended(enum ibnbd_given_up s)
+{
+	return s == IBNBD_GIVEN_UP_WRITES ? IBNBD_GIVEN_UP_READS : s;
+}
+
+/**
+ * ibnbd_at_large_resent() - may the mapping of an answer to OPEN still execute parts of a replay?
+ * @unique: the server never gives an id twice, so @id tells
+ * @settled: the server has ended all that was sent over lost paths
+ */
+static inline bool ibnbd_at_large_resent(const struct ibnbd_at_large *a, bool unique, u32 id,
+					 bool settled)
+{
+	return a->resent && (unique ? id == a->resent_id : !settled);
+}
+
+/**
+ * ibnbd_at_large_given_up() - may it still execute what the device gave up?
+ * @s: the device was open since, unless it is FAILED or FAILFAST
+ * @same: the answer names the mapping that the disk uses
+ */
+static inline bool ibnbd_at_large_given_up(const struct ibnbd_at_large *a, enum ibnbd_dev_state s,
+					   bool same)
+{
+	return a->given_up != IBNBD_GIVEN_UP_NOTHING && same &&
+	       (s == IBNBD_DEV_FAILED || s == IBNBD_DEV_FAILFAST);
+}
+
+/*
  * What the server has open for a device, as far as the client knows (protocol 10.1). For each OPEN
  * that the server did, or may have done, the client must send one CLOSE.
  *
@@ -143,7 +191,7 @@ enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another);
  * so the client can repeat a CLOSE that the server missed, on any later link. The number of any
  * other server is valid only until its link ends; on a later link it may mean another device.
  *
- * Whoever holds the device's mutex is the only writer.
+ * The holder of the device's mutex is the only writer.
  */
 enum ibnbd_open_state {
 	IBNBD_OPEN_NONE,		/* nothing is open */

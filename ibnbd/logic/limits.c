@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * What an OPEN_RSP means for the disk: the limits of its queue (protocol 10.1, hazards M9 and M10
- * of protocol 10.8), and whether the disk that the server offers after a reconnect is still the
- * mapped disk (decision 12, protocol 10.5). Pure: numbers in, numbers and a reason out.
+ * Computes the limits of a disk's queue from an OPEN_RSP (protocol 10.1, hazards M9 and M10 of
+ * protocol 10.8), and compares the disk that the server offers after a reconnect with the mapped
+ * disk (decision 12, protocol 10.5). Pure: numbers in, numbers and a reason out.
  */
 #include "ibnbd/logic/limits.h"
 

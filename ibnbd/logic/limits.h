@@ -10,7 +10,7 @@
 #include "ibnbd/proto/msg.h"
 #include "ibnbd/logic/mapopt.h"
 
-/* What the session and the map options contribute. */
+/* Limits of the session and of the map options. */
 struct ibnbd_limits_in {
 	u32 max_io_bytes;		/* min(session max_io_size, transport segments * 4096) */
 	u16 max_segments;		/* of the transport */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * What drivers and command do with names and words: entries below ctl/devices, words that are near
- * each other, invisible characters. The header describes them. Pure: no locks, any context.
+ * Names and words, for the drivers and the command: entries below ctl/devices, the nearest word,
+ * invisible characters. The header describes the functions. Pure: no locks, any context.
  */
 #include <ibtrs/pure.h>
 #include <ibtrs/words.h>

@@ -68,7 +68,7 @@ unsigned int ibnbd_nearest_distance(const char *a, size_t len, const char *b);
  */
 size_t ibnbd_unseen(const char *s, size_t left, u32 *code, const char **name);
 
-/* What the invisible character @code is called; NULL: it is not invisible, or ASCII. */
+/* The name of the invisible character @code; NULL: the character is visible, or ASCII. */
 const char *ibnbd_unseen_name(u32 code);
 
 /*

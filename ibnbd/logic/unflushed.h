@@ -104,9 +104,9 @@ static inline void ibnbd_unflushed_forgive(struct ibnbd_unflushed *u)
 }
 
 /*
- * What a server says about its cache with its answer to OPEN. A server that speaks DURABILITY sends
- * the epoch. For other servers the link number takes its place: such a server forgets a client when
- * the last path is lost, and the client cannot tell why the path was lost.
+ * The server's statement about its cache in its answer to OPEN. A server that speaks DURABILITY
+ * sends the epoch. For other servers the link number takes its place: such a server forgets a
+ * client when the last path is lost, and the client cannot tell why the path was lost.
  */
 struct ibnbd_unflushed_epoch {
 	bool told;		/* DURABILITY was negotiated */

@@ -30,8 +30,7 @@
 #include "ibnbd/server/writer_file.h"
 
 /*
- * Who may have a place in an export: protocol 10.4, and what the server knows besides about the
- * opens that have one.
+ * Admission of opens to an export (protocol 10.4), and the server's records of the admitted ones.
  *
  * Called by: export.c, under its lock.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the clients know of an export: its size and limits. They are told when these change.
+ * Tells clients of a change of an export's size or limits.
  *
  * The kernel does not tell the holder of an open disk that the size of the disk has changed, and
  * there is no such event for files either. So while there are exports, a delayed work compares,

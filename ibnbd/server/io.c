@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What all ways of an I/O share: its private pages, and its end.
+ * Private pages of an I/O, and its completion, for all backends.
  */
 #include <linux/gfp.h>
 #include <linux/mempool.h>

@@ -73,7 +73,7 @@ struct ibnbd_srv_io {
 	};
 };
 
-/* What op->priv holds: an I/O, or the link of a message that waits for its session's worker. */
+/* Content of op->priv: an I/O, or the link of a message that waits for its session's worker. */
 union ibnbd_srv_priv {
 	struct ibnbd_srv_io io;
 	struct ibnbd_srv_ctl {

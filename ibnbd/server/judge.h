@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What sessions have open, judged by the policy; the policy as a file. */
+/* Applies the policy to the opens of all sessions; the policy as a file. */
 #ifndef IBNBD_SERVER_JUDGE_H
 #define IBNBD_SERVER_JUDGE_H
 

@@ -27,7 +27,7 @@ struct ibnbd_srv_opener {
 	bool asked_again;
 };
 
-/* What session.c gives to INIT_WORK(). */
+/* The works of a session, for INIT_WORK() in session.c. */
 void ibnbd_srv_dispatch_work(struct work_struct *work);
 void ibnbd_srv_dispatch_opener_work(struct work_struct *work);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who wrote last to each backing object: the writer generation.
+ * The writer generation of each backing object tells which client wrote last.
  *
  * The generation must outlive the export: while a client that lost its link holds writes, another
  * client may open the disk, write and close it. So generations are kept in records of their own.
@@ -9,9 +9,9 @@
  * number all the same: generations begin at random, so the record of another disk at worst fences
  * a client.
  *
- * What this server does not remember it cannot vouch for (law L30): a record begins at a generation
- * that tells every client that had the disk open before that another client may have written since.
- * With writer_file=none it begins at one that promises nothing and fences nobody.
+ * The server vouches only for what it remembers (law L30): a record begins at a generation that
+ * tells every client that had the disk open before that another client may have written since. With
+ * writer_file=none it begins at one that promises nothing and fences nobody.
  *
  * Only an open that may write makes a record, so a reader that opens many names pushes out no
  * record. When there are WRITER_RECORDS records, a new one replaces the one that no writer has had
@@ -145,7 +145,7 @@ static void writer_drop(struct writer_record *r)
 }
 
 /*
- * What a reader is told. It holds no writes, so no record is made for it: 0 if no writer is known.
+ * The generation for a reader. A reader holds no writes, so it gets no record: 0 = no known writer.
  */
 static u64 writer_gen_for_reader(const struct writer_record *r, const struct ibnbd_identity *id)
 {

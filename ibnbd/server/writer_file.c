@@ -273,7 +273,7 @@ int ibnbd_srv_writer_file_load(void)
 	guard(mutex)(&file_lock);
 	if (!*writer_file || ibnbd_srv_writer_file_is_none())
 		return 0;
-	/* What could not be written must not be forgotten for what the file says. */
+	/* A record that could not be written must not be replaced by an older one of the file. */
 	if (copy)
 		err = file_write(copy->dirty);
 	c = err ? ERR_PTR(err) : file_load();
@@ -394,7 +394,7 @@ void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const
 	table_store(IBNBD_RECORD_WRITERS, id, &new);
 }
 
-/* What the file says about a disk's cache epoch; epoch 0: no entry. */
+/* Reads a disk's cache epoch from the file; epoch 0: no entry. */
 void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct ibnbd_epoch *e)
 {
 	struct ibnbd_record_slot s;

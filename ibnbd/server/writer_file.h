@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who wrote last to each disk, and its cache epoch, kept in a file across restarts of the server.
+ * A file that keeps the last writer and the cache epoch of each disk across restarts of the server.
  */
 #ifndef IBNBD_SERVER_WRITER_FILE_H
 #define IBNBD_SERVER_WRITER_FILE_H

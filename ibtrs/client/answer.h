@@ -25,7 +25,7 @@ void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc);
 static inline bool ibtrs_clt_wc_failed(struct ibtrs_clt_conn *conn, const struct ib_wc *wc)
 {
 	if (likely(wc->status == IB_WC_SUCCESS)) {
-		/* What the server sends does not show that the send queue moves. */
+		/* A receive does not show that the send queue moves. */
 		if (!(wc->opcode & IB_WC_RECV))
 			ibtrs_clt_conn_seen(conn);
 		return false;

@@ -284,7 +284,7 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 		return 0;
 	}
 	if (ev->status == IB_CM_REJ_INVALID_SERVICE_ID) {
-		*why = "nobody listens there: the server is not started, or another host serves its group";
+		*why = "the server is not started, or another host serves its group";
 		return -ECONNREFUSED;
 	}
 	*why = rdma_reject_msg(conn->c.id, ev->status);

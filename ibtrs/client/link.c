@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the paths' changes mean for their session: the published set, what the server granted, and
- * the link events for the user.
+ * Effects of path changes on their session: the published set, the limits that the server granted,
+ * and the link events for the user.
  *
  * clt->lock orders what happens to a session as a whole: its list of paths, the published set, and
  * the link events. Link events are delivered under this lock and so arrive in order. Path works

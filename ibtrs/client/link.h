@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the paths' changes mean for their session. */
+/* Effects of path changes on their session. */
 #ifndef IBTRS_CLIENT_LINK_H
 #define IBTRS_CLIENT_LINK_H
 

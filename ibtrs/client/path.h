@@ -26,7 +26,7 @@ struct ibtrs_clt;
 
 #define IBTRS_CLT_REASON_LEN	(32 + IBTRS_WORDS_LEN)
 
-/* What may be done with a path of a session. */
+/* The stage of a path in its session, which limits what may be done with it. */
 enum ibtrs_clt_path_stage {
 	IBTRS_CLT_PATH_STARTING,	/* open or add_path waits for the first attempt: it stays */
 	IBTRS_CLT_PATH_MEMBER,

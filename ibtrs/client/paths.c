@@ -4,9 +4,9 @@
  *
  * Called by: session.c (open, close), sysfs (add_path, remove_path).
  *
- * Who removes a path: whoever claims it, under clt->lock. A closing session takes all paths that
- * are left. A path cannot be claimed while open or add_path waits for its first attempt. A claimed
- * path never connects again.
+ * A path is removed by the task that claims it, under clt->lock. A closing session claims all paths
+ * that are left. A path cannot be claimed while open or add_path waits for its first attempt. A
+ * claimed path never connects again.
  *
  * Failure: if a task is killed while its path closes, a work removes the path, and a closing
  * session waits for that work.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What arrives on a client connection: answers, heartbeats, events (protocol 3, 5-7, 8.3).
+ * Receives on a client connection: answers, heartbeats, events (protocol 3, 5-7, 8.3).
  *
  * Runs in the completion context of one connection (softirq, or the only poller that is let in), so
  * recv_due needs no lock. Consumed receives are posted again in batches: RX_SLACK more are posted

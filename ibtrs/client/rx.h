@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What arrives on a client connection. */
+/* Receives on a client connection. */
 #ifndef IBTRS_CLIENT_RX_H
 #define IBTRS_CLIENT_RX_H
 

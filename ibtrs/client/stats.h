@@ -86,7 +86,7 @@ static inline void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s)
 /* Requests posted since the path was made; not exact. Any context. */
 u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s);
 
-/* What is shown: since the last reset. */
+/* The shown values count from the last reset. */
 void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t);
 void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad);
 u64 ibtrs_clt_stats_migr_from(struct ibtrs_clt_stats *s, unsigned int cpu);

@@ -151,7 +151,7 @@ static struct attribute *session_attrs[] = {
 	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(last_error)),
 	&dev_attr_max_reconnect_attempts.attr,
 	&dev_attr_mpath_policy.attr,
-	/* Whoever knows the uuid can add a path to the session, and act in its name: root only. */
+	/* A process that knows the uuid can join the session and act in its name: root only. */
 	IBTRS_ADMIN_DEV_FILE(__ATTR_RO_MODE(uuid, 0400)),
 	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(dest_port)),
 	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(hb_interval_ms)),

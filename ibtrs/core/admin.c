@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who may write to our files in sysfs, and what several of them show. */
+/* Permission to write to our files in sysfs, and values that several of them show. */
 #include <linux/capability.h>
 #include <linux/export.h>
 #include <linux/kobject.h>

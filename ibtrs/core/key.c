@@ -133,7 +133,7 @@ void ibtrs_key_exit(void)
 	if (key_hash)
 		crypto_free_shash(key_hash);
 	key_revoke(key_ring);
-	/* Who has looked the keyring up before finds it without a check that is in this module. */
+	/* A task that still holds the keyring must not call a check of the unloaded module. */
 	down_write(&key_ring->sem);
 	key_ring->restrict_link->check = NULL;
 	up_write(&key_ring->sem);

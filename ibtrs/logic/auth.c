@@ -47,7 +47,7 @@ static int auth_mac(const struct ibtrs_auth_ops *ops, const u8 *key, const char 
 	return ops->hmac(key, text, n + sizeof(*t), mac);
 }
 
-/* What the server remembers of a key that was proved: it does not keep the key itself. */
+/* The server remembers a mark of a proved key, and does not keep the key itself. */
 static int auth_mark(const struct ibtrs_auth_ops *ops, const u8 *key, u8 *mark)
 {
 	return ops->hmac(key, AUTH_LABEL_MARK, sizeof(AUTH_LABEL_MARK) - 1, mark);

@@ -96,7 +96,7 @@ u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max)
  */
 #define IBTRS_GRANT_QUEUED	(1u << 18)
 
-/* What a client takes of what a server grants: memory is spent here for each slot. Pure. */
+/* Limits of a client for the server's grant: each slot costs the client memory. Pure. */
 
 int ibtrs_grant_check(const struct ibtrs_limits *l, u32 nr_conns, u32 page_size, const char **why)
 {

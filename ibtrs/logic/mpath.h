@@ -31,8 +31,8 @@ static inline void ibtrs_mpath_mark(u64 tried[2], unsigned int i)
 }
 
 /*
- * What mpath_policy accepts (docs/sysfs.md): "0".."2", "rr" "mi" "ml" (exactly), or the full names,
- * case-insensitive, trailing newline allowed. Return a policy or -EINVAL.
+ * Parses a value of mpath_policy (docs/sysfs.md): "0".."2", "rr" "mi" "ml" (exactly), or the full
+ * names, case-insensitive, trailing newline allowed. Return: a policy or -EINVAL.
  */
 int ibtrs_mpath_parse(const char *s, size_t len);
 /* "round-robin (RR: 0)" ... as docs/sysfs.md says */

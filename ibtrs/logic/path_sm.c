@@ -5,7 +5,7 @@
 #define DO(what)	IBTRS_PATH_DO_##what
 
 /*
- * What the table guarantees, in whatever order events arrive:
+ * The table guarantees, in any order of events:
  *
  * - a teardown runs in BREAKING and CLOSING and in no other state; it is started once on the way
  *   in, and only DRAINED leads to a state without a teardown;

@@ -53,7 +53,7 @@ int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
 	return 0;
 }
 
-/* What is for all, less a quarter: for those who have proved a key, or have another one. */
+/* A quarter of each quota is reserved for clients that have proved a key, or have another one. */
 static u64 quota_but_share(u64 all)
 {
 	return all - all / IBTRS_QUOTA_SHARE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * What a client may use of a server, before and after it is let in. Pure: the caller counts under
- * the lock of the sessions and passes the numbers.
+ * Limits on a client's use of a server, before and after its admission. Pure: the caller counts
+ * under the lock of the sessions and passes the numbers.
  *
  * A *client* is an address together with the key that was proved from there, if any. A *stranger*
  * is a client that has proved no key, and no client without a key is in from its address, or was a

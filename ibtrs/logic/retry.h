@@ -70,7 +70,7 @@ enum ibtrs_retry_event {
 	IBTRS_RETRY_EVENTS
 };
 
-/* What the next wait has to heed, by rank. */
+/* Circumstances of the next wait, by rank. */
 enum ibtrs_retry_urge {
 	IBTRS_RETRY_NO_URGE,
 	IBTRS_RETRY_HURRY,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may come in (protocol 2.2, 2.3): judges the caps, the owner of the session, the path, and
- * whether the connection's place is free. handshake.c calls it for each decoded CONN_REQ, and then
- * builds the connection.
+ * Admission of a connection (protocol 2.2, 2.3): checks the caps, the owner of the session, the
+ * path, and whether the connection's place is free. handshake.c calls it for each decoded CONN_REQ,
+ * and then builds the connection.
  *
  * A refusal is an errno of protocol 2.3, or -EBUSY for "the old one is still there" (L9), with
  * words for the log. A refused CONN_REQ harms nobody else: only a peer that knows both uuids and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who may come in: the server's judgement of a CONN_REQ. */
+/* Admission: the server's decision about a CONN_REQ. */
 #ifndef IBTRS_SERVER_ADMIT_H
 #define IBTRS_SERVER_ADMIT_H
 

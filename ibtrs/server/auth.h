@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who has proved which key: the server's side of authentication, except the exchange (knock.h). */
+/* The server's side of authentication, except the exchange of messages (knock.h). */
 #ifndef IBTRS_SERVER_AUTH_H
 #define IBTRS_SERVER_AUTH_H
 

@@ -23,8 +23,8 @@
  * an interval, a signalled zero-byte RDMA write is posted, which the peer's software never sees. If
  * it does not complete either, the path is closed.
  *
- * What a chain points to stays unchanged until the client sends the next request of the slot: the
- * data are in the chunk, and the 8 bytes of RKEY_RSP in path->rkeys.
+ * A chain's memory stays unchanged until the client sends the next request of the slot: the data is
+ * in the chunk, and the 8 bytes of RKEY_RSP are in path->rkeys.
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/reply.h"

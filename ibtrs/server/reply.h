@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is posted for an op: its reply, and before it the invalidation of its chunk. */
+/* Posts the reply of an op, and before it the invalidation of its chunk. */
 #ifndef IBTRS_SERVER_REPLY_H
 #define IBTRS_SERVER_REPLY_H
 

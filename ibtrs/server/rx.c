@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What arrives on a connection once INFO_REQ was seen: requests and heartbeats, all as immediates
- * (protocol 3); everything else closes the path (E-9).
+ * Receives on a connection after INFO_REQ: requests and heartbeats, all as immediates (protocol 3).
+ * Everything else closes the path (E-9).
  *
  * Runs in the completion work of one connection, so recv_due needs no lock. Receives are posted
  * again before the request is processed, IBTRS_SRV_RX_BATCH at a time: so IBTRS_SRV_RX_BATCH more

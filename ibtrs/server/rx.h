@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What arrives on a connection. */
+/* Receives on a server connection. */
 #ifndef IBTRS_SERVER_RX_H
 #define IBTRS_SERVER_RX_H
 

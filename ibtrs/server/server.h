@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all files of the server share: the parameters, and the one server there is. */
+/* The parameters, and the only server, for all files of the server. */
 #ifndef IBTRS_SERVER_SERVER_H
 #define IBTRS_SERVER_SERVER_H
 

@@ -395,8 +395,7 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
 
 /*
- * What is known of the client of a session: which client it is, the key that it has, and the
- * addresses that it comes from.
+ * The client of a session: its identity, its key, and the addresses that it comes from.
  */
 
 const u8 *ibtrs_srv_peer_identity(const struct ibtrs_srv_session *s)

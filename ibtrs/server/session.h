@@ -75,7 +75,7 @@ struct ibtrs_srv_session {
 	struct rcu_head rcu;
 };
 
-/* What the log and sysfs call it: no other session is called so. */
+/* The session's unique name in the log and in sysfs. */
 static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session *s)
 {
 	return s->name[0] ? s->label : "(no name yet)";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the server did, for `trace-cmd record -e ibtrs_server`. */
+/* Trace events of the server, for `trace-cmd record -e ibtrs_server`. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ibtrs_server
 

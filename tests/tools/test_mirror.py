@@ -656,7 +656,7 @@ def doctor_of_mirrors(w):
     mirror(w)
     found = lambda: {f["message"]: (f["level"], f["hint"]) for f in
                      w.json("doctor", want=None)["findings"] if f["check"] == "mirror"}
-    nobody = "nobody watches the mirrors: no leg is let go, and none is taken back"
+    nobody = "ibnbd-mirror.service does not run: a leg that is lost is not let go, nor taken back"
     eq(found(), {nobody: ("error", "systemctl start ibnbd-mirror"),
                  "mirror data is whole": ("ok", None)})
     p = Watch(w)

@@ -77,7 +77,7 @@ def server_close(w):
     eq([o["export"] for o in w.json("server", "list")["opens"]], ["!srv!disk.img"])
     w.put("root/srv/disk.img")
     (w.root / "link").symlink_to(w.root / "srv")
-    has(w.run("server", "close", "/srv/disk2.img", "--force", want=3).err, "nobody has an export")
+    has(w.run("server", "close", "/srv/disk2.img", "--force", want=3).err, "no client has an export")
     opens = w.sys / "class/ibnbd-server/ctl/devices/!srv!disk.img/sessions"
     for word in ("/srv/disk.img", "/link/disk.img", "!srv!disk.img"):
         shutil.copytree(opens / "clt1", w.dir / "kept")
@@ -144,7 +144,7 @@ def server_conf(w):
     w.golden("server-conf.txt", out)
     for allow in ("session:x*", "0.0.0.0/0", "10.0.0.1 session:a gid:::/0"):
         conf.write_text(f"dev_search_path = /srv\nallow = {allow}\n")
-        has(w.run("server", "check").err, "allow keeps nobody out",
+        has(w.run("server", "check").err, "allow is no protection",
             "any host that reaches the port")
         conf.write_text(f"dev_search_path = /srv\nallow = {allow}\nauth = required\n")
         hasnt(w.run("server", "check").err, "whoever")

@@ -80,7 +80,7 @@ struct cmd_option_row {
 
 extern const struct cmd_option_row cmd_options[CMD_NR_OPTIONS];
 
-/* What completion offers for the words of a command. */
+/* Kinds of words that completion offers for a command. */
 enum cmd_words {
 	CMD_WORDS_NONE,
 	CMD_WORDS_DEVICE,

@@ -46,7 +46,7 @@ static bool group_name_ok(const char *name)
 	return *name && !*p && *name != '.' && *name != '-';
 }
 
-/* What server.conf may say and a group may not. */
+/* Reports settings that server.conf may have and a group may not. */
 static void group_mistakes(struct server_conf *c)
 {
 	const char *search = c->value[SERVER_dev_search_path];
@@ -253,7 +253,7 @@ static bool group_remains(void)
 	return remains || exports || sessions;
 }
 
-/* What is served here goes on as the file says now; but not with other records. */
+/* A group that is served here already takes up its file's changes, except for its records. */
 static int group_start(struct cmd_args *a, const struct group *g, struct group_taking *t)
 {
 	bool listens, ours = group_has_driver(g, &listens);
@@ -326,7 +326,7 @@ static int group_unload(const struct group *g)
 		server_unload();
 	if (!sysfs_redirected() && !sysfs_dry_run && sysfs_exists(dir)) {
 		rc = say_error(SAY_FAILED,
-			       "group %s is closed, but the driver ibnbd-server is not unloaded: nobody knows that its records are complete",
+			       "group %s is closed, but the driver ibnbd-server is still loaded, so its records may be incomplete",
 			       g->name);
 		say_hint("modprobe -r ibnbd-server");
 	}
@@ -397,7 +397,7 @@ static int group_status(const struct group *g, int64_t seconds)
 		say_print("%s %s", g->name, rc ? "failed" : "active");
 		return rc;
 	}
-	/* What is closed may still have writes under way, and another host must not start. */
+	/* A closed export may still have writes under way, and another host must not start. */
 	if (ours)
 		group_open(&exports, &sessions);
 	if (exports || sessions) {

@@ -206,8 +206,8 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 }
 
 /*
- * What the command line leaves out of the session is that of the live session, if there is one:
- * mapping over a session that exists needs no PATH, but a saved line does.
+ * Options of the session that the command line leaves out are taken from the live session, if there
+ * is one: mapping over a session that exists needs no PATH, but a saved line does.
  */
 static void map_save_session(struct maps_entry *e)
 {

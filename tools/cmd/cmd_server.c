@@ -135,7 +135,7 @@ int cmd_server_close_run(struct cmd_args *a)
 	} else if (!sum && !e) {
 		sum = ARG(a, idempotent) ?
 			      SAY_DONE :
-			      say_error(SAY_NOTHING, "nobody has an export %s open%s%s%s", name,
+			      say_error(SAY_NOTHING, "no client has an export %s open%s%s%s", name,
 					near ? ", did you mean \"" : "", near ? near : "",
 					near ? "\"?" : "");
 		first = false;

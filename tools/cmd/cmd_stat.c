@@ -31,8 +31,8 @@ static bool stat_wanted(const struct cmd_args *a, const char *session)
 }
 
 /*
- * What was added since @before. If the counter went back (a reset, or a new object of that name),
- * all of @now was added. 0 when @now is unknown.
+ * The growth since @before. If the counter went back (a reset, or a new object of that name), all
+ * of @now was added. 0 when @now is unknown.
  */
 static int64_t stat_since(int64_t now, int64_t before)
 {

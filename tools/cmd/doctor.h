@@ -32,7 +32,7 @@ void doctor_find(struct doctor *d, const char *check, enum doctor_level level, c
 bool secure_boot(void);
 /* Did the kernel refuse a module, as far as its log says? Its own line, allocated. */
 char *secure_refusal(void);
-/* What the kernel wants of a module, and who wants it so: a text for "the kernel ...". Or NULL. */
+/* The kernel's demand on modules and its reason: a text for "the kernel ..."; NULL: none. */
 const char *secure_only(const char **hint);
 /*
  * With Secure Boot on: what must be done so that the firmware knows the key of DKMS, if anything.

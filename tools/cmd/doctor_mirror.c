@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the doctor says of mirrors, beyond what it says of each disk. */
+/* The doctor's checks of mirrors, beside those of each disk. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,7 +128,7 @@ void doctor_mirrors(struct doctor *d)
 			     say_dup("ibnbd mirror status"));
 	if (nr && !mirror_watched())
 		mirror_finds(d, DOCTOR_ERROR,
-			     say_dup("nobody watches the mirrors: no leg is let go, and none is taken back"),
+			     say_dup("ibnbd-mirror.service does not run: a leg that is lost is not let go, nor taken back"),
 			     say_dup("systemctl start ibnbd-mirror"));
 	for (i = 0; i < nr; i++) {
 		struct mirror m;

@@ -89,7 +89,7 @@ static bool exports_has(const struct doctor *d, const char *block_dev)
 	return false;
 }
 
-/* What a client may ask for: the disk behind a name of the search path. */
+/* Checks the disk behind a name of the search path, which a client may ask for. */
 static void exports_offer(struct doctor *d, const char *name, const char *path, bool claims)
 {
 	char *dir, *kname, *used;

@@ -40,7 +40,7 @@ char *group_active(void);
 int group_state_create(const struct group *g);
 /* Is it the group's, and on storage that can go to the other server? */
 int group_state_check(const struct group *g);
-/* Who serves the group, or died while doing so: "HOST". Allocated; NULL: nobody. */
+/* The host that serves the group, or died while it did. Allocated; NULL: none. */
 char *group_state_owner(const struct group *g, bool *us);
 /* This host serves it from now on. @force: the owner that the directory names does not. */
 int group_state_take(const struct group *g, bool force);

@@ -187,7 +187,7 @@ static int disks_wait(pid_t child, int64_t seconds)
 	}
 }
 
-/* What @ask returns, in a child; -1: not within @seconds. @now: of disks_now(), allocated. */
+/* Runs @ask in a child. Returns its result; -1: late. @now: of disks_now(), allocated. */
 static int disks_child(const struct group *g, int64_t seconds,
 		       int (*ask)(struct disks_ask *, const struct group *), char **now)
 {

@@ -197,7 +197,7 @@ int group_state_leave(const struct group *g)
 		say_print("%s is removed", path);
 	else if (us)
 		err = file_remove(path, NULL);
-	/* What could be written is closed, and that is what was asked for. */
+	/* The exports are closed, so the stop has succeeded. */
 	if (err)
 		say_warn("cannot remove %s: %s; the next server has to be started with --force",
 			 path, strerror(err));

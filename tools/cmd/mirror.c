@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is done with one mirror, by the verbs of `ibnbd mirror` and by its watch: look at it, take a
+ * Operations on one mirror, for the verbs of `ibnbd mirror` and its watch: read its state, take a
  * leg back, copy a leg whole, start the array.
  *
  * mirror_copy() follows one order. A leg that has lost writes must not be open to md again before

@@ -43,7 +43,7 @@ void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state 
 void mirror_free(struct mirror *m);
 void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f);
 void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS]);
-/* What md says of the legs of @doubted, a bit for each, is MIRROR_DOUBTED from here on. */
+/* Sets md's state of the legs of @doubted, a bit for each, to MIRROR_DOUBTED. */
 void mirror_doubt(struct mirror *m, unsigned int doubted);
 /* Sectors that differed when the legs were compared last, or SYSFS_UNKNOWN. */
 int64_t mirror_mismatch(const struct mirror *m);
@@ -51,9 +51,8 @@ int64_t mirror_mismatch(const struct mirror *m);
 char *mirror_path(const struct mirror_conf *conf);
 
 /*
- * Whoever changes a mirror has its lock; NAME, or MIRROR_WATCH_LOCK for the one process that
- * watches. Waits at most @seconds. Returns what close(2) gives back, -1 with errno: EAGAIN:
- * somebody else has it.
+ * Locks a mirror for a change; NAME, or MIRROR_WATCH_LOCK for the one process that watches. Waits
+ * at most @seconds. Returns what close(2) gives back, -1 with errno: EAGAIN: somebody else has it.
  */
 int mirror_lock(const char *name, int seconds);
 /* Does a process watch, as far as this one may know? */
@@ -75,7 +74,7 @@ struct cmd_args;
  * this leg; @conf is that of @m, and changed. Then it has to be copied.
  */
 int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *conf, size_t leg);
-/* What is to be read of it is old. */
+/* Marks what was read of it as old. */
 void mirror_again(struct mirror *m);
 /* Let md take it back by its bitmap; where md refuses, copy it whole. */
 int mirror_readd(struct mirror *m, size_t leg);

@@ -210,7 +210,7 @@ static void create_undo(struct create *c)
 
 /* ---- the disks ---- */
 
-/* What is on the disk, in words, allocated; NULL: nothing. */
+/* Describes the content of the disk. Allocated; NULL: it is empty. */
 static char *create_content(const struct state_dev *d)
 {
 	char *path = sysfs_root(d->path), *what = NULL;
@@ -315,7 +315,7 @@ static void create_service(void)
 	if (sysfs_dry_run || sysfs_redirected() || access("/run/systemd/system", F_OK))
 		return;
 	if (sysfs_wait(sysfs_spawn(argv, NULL, false))) {
-		say_warn("ibnbd-mirror.service does not start: nobody looks after the legs");
+		say_warn("ibnbd-mirror.service does not start: the mirror does not react when a leg is lost");
 		say_hint("systemctl status ibnbd-mirror");
 	}
 }

@@ -169,7 +169,7 @@ static void watch_release(const struct mirror *m, size_t leg)
 	free(file);
 }
 
-/* What md says of a leg is heeded if the record agrees, or if it was not so a while ago. */
+/* md's state of a leg counts if the record agrees, or if md had another state a while ago. */
 static void watch_doubt(struct watched *o, struct mirror *m)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
@@ -209,7 +209,7 @@ static void watch_record(struct watched *o, const struct mirror *m)
 
 /* ---- a worker ---- */
 
-/* What is to be done now, under the lock: it may be less than it was. */
+/* Does what is due now, under the lock: it may be less than before. */
 static int watch_leg(struct watched *o, const struct mirror_conf *conf, size_t leg)
 {
 	struct mirror_facts f;

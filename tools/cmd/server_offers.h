@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the search path offers, as far as it can be listed. */
+/* Names that the search path offers, as far as they can be listed. */
 #ifndef TOOLS_SERVER_OFFERS_H
 #define TOOLS_SERVER_OFFERS_H
 

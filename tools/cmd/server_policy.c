@@ -288,7 +288,7 @@ void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool
 			c->m, at,
 			say_fmt("%s, there is no auth = required, and the policy %s: any host that reaches the port may map %s, and write to it",
 				allow && *allow ?
-					"allow keeps nobody out, for a client chooses the name of its session, and /0 is every address" :
+					"allow is no protection: a client chooses the name of its session, and /0 is every address" :
 					"there is no allow",
 				p->rules->nr ? "does not deny it" : "has no rules", name),
 			say_dup("allow = 10.0.0.0/24, a policy that ends with: * deny, or keys: ibnbd-server.conf(5)"));

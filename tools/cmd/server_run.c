@@ -145,7 +145,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 		return rc;
 	}
 	/*
-	 * Nobody who has a key may be refused for want of it, so keys go first. They are lost if
+	 * Keys are loaded first: otherwise a client that has one would be refused. They are lost if
 	 * the module was unloaded before: ibtrs-core goes with its last user, and they with
 	 * ibtrs-core. A key that cannot be loaded says so, and keeps out nobody but its clients.
 	 */
@@ -335,7 +335,7 @@ int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), 
 	return rc;
 }
 
-/* What a server of its own must not do: take the place of a group that is active here. */
+/* Refuses to start the server of server.conf while a group is active here. */
 static int server_alone(void *arg)
 {
 	char *group = group_active();

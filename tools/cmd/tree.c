@@ -246,7 +246,7 @@ void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
 
 	for (i = 0; i < s->nr_sessions; i++)
 		tree_session(a, s, &s->sessions[i], wanted, legs);
-	/* What is mapped and unmapped meanwhile may have a session that is not there. */
+	/* A disk that is mapped or unmapped meanwhile may have a session that is not there. */
 	for (i = 0; i < s->nr_devs; i++)
 		if (wanted[i] && !legs[i] &&
 		    !(s->devs[i].session && state_session(s, s->devs[i].session)))

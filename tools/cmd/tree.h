@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What lies below what: a mirror, its legs, their sessions, the paths of those. */
+/* The tree of `list --tree`: mirrors, legs, sessions, paths. */
 #ifndef TOOLS_TREE_H
 #define TOOLS_TREE_H
 

@@ -62,8 +62,8 @@ void file_mkdirs(const char *path);	/* those that lead to it, as far as that can
 int file_remove(const char *path, const char *as);
 
 /*
- * Who else can put another file or directory in the place of @path? NULL = only root and the
- * caller; else in words, allocated, as is @hint.
+ * Can another user put a file or directory in the place of @path? NULL = only root and the caller
+ * can; else that user in words, allocated, as is @hint.
  */
 char *file_distrust(const char *path, char **hint);
 

@@ -261,8 +261,8 @@ static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char
 }
 
 /*
- * What one of the paths in @text, with colons between them, needs: a mount of ours, or one of our
- * disks itself, with *@disk. A key of crypttab is PATH:DEVICE.
+ * Finds what a path in @text, a list with colons, depends on: a mount of ours, or one of our disks
+ * itself, with *@disk. A key of crypttab is PATH:DEVICE.
  */
 static const struct fstab_use *fstab_list(const struct maps *m, const struct fstab_use *uses,
 					  const char *text, char **disk)

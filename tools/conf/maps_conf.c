@@ -26,8 +26,8 @@
 /* ---- a line ---- */
 
 /*
- * What systemd adds to our name in the longest unit name that it makes, see ibnbd-map@.service(8).
- * A unit name has at most 255 bytes, and is the name of a file.
+ * The longest addition of systemd to our name in a unit name, see ibnbd-map@.service(8). A unit
+ * name has at most 255 bytes, and is the name of a file.
  */
 #define CONF_UNIT_AROUND	(sizeof("blockdev@dev-ibnbd-by\\x2dname-" ".target") - 1)
 #define CONF_UNIT_MAX		255

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What saving and forgetting mappings does to the files of maps.conf. Pure: texts in, texts out;
- * maps_store.c reads and writes the files.
+ * Edits of the files of maps.conf by --save and --forget. Pure: texts in, texts out; maps_store.c
+ * reads and writes the files.
  *
  * A saved mapping has a file of its own, maps.conf.d/NAME.conf: a first line by which the command
  * knows it, and the line of the mapping. The command writes such a file anew, and no other. What is

@@ -34,8 +34,8 @@ static int store_failed(const char *path, const char *what, int err)
 /* ---- the lock ---- */
 
 /*
- * Who may open a file can lock it, so what is locked is a file that root alone may open. A user who
- * changes a file of her own, with --file, cannot: she locks its directory.
+ * Any process that can open a file can lock it, so the lock is a file that only root may open. A
+ * user who changes a file of her own, with --file, locks its directory instead.
  */
 static int store_lock_open(const char *file, char **path, bool *own)
 {
@@ -257,7 +257,7 @@ static int store_take_away(const struct store *t, size_t file)
 	return err ? store_failed(path, "cannot be removed", err) : SAY_DONE;
 }
 
-/* What has its lines elsewhere now is taken away last. */
+/* Files whose lines are elsewhere now are removed last. */
 static int store_write(const struct store *t)
 {
 	size_t file, pass;

@@ -89,7 +89,7 @@ void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ib
 	to->given |= 1u << id;
 }
 
-/* What is not a letter, digit, ':', '_' or '.' becomes \xNN. */
+/* Turns all but letters, digits, ':', '_' and '.' into \xNN. */
 char *maps_unit_escape(const char *name)
 {
 	char *out = say_alloc(4 * strlen(name) + 1), *p = out;

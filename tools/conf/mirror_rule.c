@@ -60,7 +60,7 @@ unsigned int mirror_doubted(const struct mirror_seen *legs, size_t nr)
 	return good ? doubted : 0;
 }
 
-/* What was out of the record comes back when the driver has been told, at the next look. */
+/* A leg that was out of the record comes back at the next look, when the driver was told. */
 static bool rule_whole(const struct mirror_seen *leg)
 {
 	return leg->disk == MIRROR_OPEN && leg->md == MIRROR_IN_SYNC &&

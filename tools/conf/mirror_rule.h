@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is done with the legs of a mirror. Pure: facts in, decisions out.
+ * Decides what to do with the legs of a mirror. Pure: facts in, decisions out.
  * tests/unit/test_tools_mirror.c has the whole table.
  */
 #ifndef TOOLS_MIRROR_RULE_H

@@ -97,7 +97,7 @@ static bool host_port(const char *s, size_t len)
 	return host_name(s, head) || !ibtrs_addr_parse(s, head, &addr, &why);
 }
 
-/* What is wrong with one part of a path. NULL = it is an address or a name. */
+/* Describes the mistake in one part of a path. NULL = it is an address or a name. */
 static const char *host_part_wrong(const char *s, size_t len)
 {
 	struct ibtrs_addr addr;

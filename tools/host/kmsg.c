@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel tells: its uevents, and its log, /dev/kmsg. A record of the log is
+ * Messages of the kernel: uevents, and its log, /dev/kmsg. A record of the log is
  * `priority,number,time,flags;text`; further lines of a record begin with a blank. The kernel
  * writes control characters, backslashes and all that is not ASCII as \xNN.
  */

@@ -77,7 +77,7 @@ static bool live_is_bond(const struct state_path *p)
 	return bond;
 }
 
-/* What to type so that another path than the first takes another port. */
+/* The command by which another path than the first takes another port. */
 static char *live_other_port(const struct state_session *s)
 {
 	struct ibtrs_addr_pair pair = { 0 };

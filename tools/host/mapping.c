@@ -61,7 +61,7 @@ static char *mapping_field(const char *text, const char *field)
 	return len ? say_fmt("%.*s", (int)len, line) : NULL;
 }
 
-/* What modinfo says of the module that modprobe would load now. Allocated; "": nothing. */
+/* modinfo of the module that modprobe would load now. Allocated; "": none. */
 static char *mapping_modinfo(const char *module)
 {
 	char *program = sysfs_root("/sbin/modinfo"), *text = say_alloc(65536);

@@ -39,8 +39,7 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
  */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
 /*
- * What to do about an errno of a write to @file of the driver, NULL: of any; NULL = nothing is
- * known.
+ * The remedy for an errno of a write to @file of the driver, NULL: of any; NULL = none is known.
  */
 const char *mapping_hint(const char *file, int err);
 /* The same for a session name that somebody else's session has on the server. */
@@ -53,8 +52,7 @@ extern const char mapping_hint_name[];
 int mapping_unmap(const struct state_dev *d, bool force, int wait);
 
 /*
- * Who uses the device: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated; empty =
- * nobody.
+ * The users of a device: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated.
  */
 char **mapping_users(const struct state_dev *d);
 /*
@@ -99,7 +97,7 @@ struct mapping_bar {
 const struct mapping_bar *mapping_barred(const char *file, int err);
 /* Why the driver refused a write to @file, in its own words if it has any. Allocated. */
 char *mapping_reason(const char *file, int err);
-/* What the driver said of the last refusal, allocated, or NULL. */
+/* The driver's words about the last refusal, allocated, or NULL. */
 char *mapping_last_error(void);
 /* The last @nr messages of our modules in the kernel's log, indented. */
 void mapping_kmsg(FILE *f, size_t nr);

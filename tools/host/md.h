@@ -2,8 +2,8 @@
 /*
  * md arrays as sysfs shows them, and mdadm, which is run and never linked.
  *
- * What asks md for a change waits for the members of the array, so it is asked only while another
- * leg is open. Reading these files waits for nobody.
+ * A change of an array waits for its members, so ask for one only while another leg is open.
+ * Reading these files waits for nothing.
  */
 #ifndef TOOLS_MD_H
 #define TOOLS_MD_H

@@ -38,7 +38,7 @@ struct state_type {
 extern const struct state_type state_type_dev, state_type_session, state_type_path,
 	state_type_export, state_type_open;
 
-/* What field @f of an object says. */
+/* The text of field @f of an object. */
 static inline char *state_text(const struct state_field *f, const void *object)
 {
 	return *(char *const *)((const char *)object + f->offset);

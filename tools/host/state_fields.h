@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the drivers show of their objects, a row for each field. From these tables come the structs
- * of state.h, their readers, the columns of list and the lines of show, the keys of JSON and their
+ * The fields of the drivers' objects, a row for each. From these tables come the structs of
+ * state.h, their readers, the columns of list and the lines of show, the keys of JSON and their
  * schema (make -C tools schema), and what `maps save` and `remap --force` read back (live.c).
  *
  * X(field, heading, kind, file, option, help)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What only a kernel can do: a write to sysfs, and the number of a device. This is a file of its
- * own, so that the tests can link another one.
+ * Operations that need a real kernel: a write to sysfs, and the number of a device. This is a file
+ * of its own, so that the tests can link another one.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who uses a disk. Checked are the disk, its partitions, and all that is built on them (device
- * mapper and md, which are holders in sysfs; loop; a btrfs of several disks). For each of these
- * block devices, mounts, swap, and the files that processes have open are searched. Containers and
- * services have mount namespaces of their own, with other mounts, and with nodes of our device
- * elsewhere than in /dev: the mounts of each namespace count, and a file by its device number.
+ * Finds the users of a disk. Checked are the disk, its partitions, and all that is built on them
+ * (device mapper and md, which are holders in sysfs; loop; a btrfs of several disks). For each of
+ * these block devices, mounts, swap, and the files that processes have open are searched.
+ * Containers and services have mount namespaces of their own, with other mounts, and with nodes of
+ * our device elsewhere than in /dev: the mounts of each namespace count, and a file by its device
+ * number.
  *
  * stat() of a file may wait for a server, so those on network file systems and FUSE are left out.
  * The search ends after some seconds, and says so.
@@ -490,7 +491,7 @@ static void users_process(struct users *u, const char *dir, const char *pid)
 	free(fds);
 }
 
-/* Nobody was found: a mount namespace without a process may have it. */
+/* No user was found: a mount namespace without a process may have it. */
 static void users_tell_kept(struct users *u)
 {
 	size_t i, j;

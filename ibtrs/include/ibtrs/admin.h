@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who may write to our files in sysfs, and set our module parameters there. The mode of the files
- * lets only root write, but root of a container that was given sysfs passes this check, too. A
- * write there maps disks, breaks paths or removes mappings, so it requires CAP_SYS_ADMIN, as
- * mount(2) does.
+ * Permission to write to our files and module parameters in sysfs. The mode of the files lets only
+ * root write, but root of a container that was given sysfs passes this check, too. A write there
+ * maps disks, breaks paths or removes mappings, so it requires CAP_SYS_ADMIN, as mount(2) does.
  */
 #ifndef IBTRS_ADMIN_H
 #define IBTRS_ADMIN_H

@@ -45,7 +45,7 @@ struct ibtrs_clt_ops {
 	void (*event)(void *priv, u32 kind, u32 id);
 };
 
-/* What the administrator may choose for a session; 0 = the default of decision 11. */
+/* Options of a session that an administrator may set; 0 = the default of decision 11. */
 struct ibtrs_clt_opts {
 	u16 port;		/* host order, 1234 */
 	u32 hb_interval_ms;	/* 1000 */
@@ -61,8 +61,8 @@ struct ibtrs_clt_opts {
 };
 
 /*
- * What the server granted (protocol 2.3); constant while the session lives: a path that is granted
- * less is refused.
+ * Limits that the server granted (protocol 2.3). They are constant while the session lives: a path
+ * that is granted less is refused.
  */
 struct ibtrs_clt_attrs {
 	u32 queue_depth;
