@@ -138,10 +138,8 @@ struct ibnbd_disk {
 	u32 ups;			/* .. that the state belongs to */
 	enum ibnbd_open_state remote;
 	u32 remote_id;
-	bool gave_up;			/* requests were, that the server may still execute */
-	bool no_writes;			/* law L8 */
+	struct ibnbd_at_large at_large;
 	u64 held_since;
-	bool hold_armed;
 	u64 ask_at;			/* when to send OPEN again */
 	u64 sweep_at;			/* when to end what is still under way; 0: nothing is */
 	u64 close_at;			/* when to send CLOSE; 0: not at all */
@@ -189,6 +187,12 @@ bool disk_ask_unreached(int err);
 bool disk_ask_on(struct ibnbd_disk *d, u32 ups);
 
 /* ---- judge.c: what the answers mean; disk->lock is held ----------------- */
+/* Law L8: not while the server may still execute a write that was given up. */
+static inline bool disk_takes_writes(const struct ibnbd_disk *d)
+{
+	return d->at_large.given_up != IBNBD_GIVEN_UP_WRITES;
+}
+
 /* The server may still execute what was given up: CLOSE comes before OPEN. */
 bool disk_judge_at_large(const struct ibnbd_disk *d, const struct disk_grant *g);
 void disk_judge_answer(struct ibnbd_disk *d, const struct disk_grant *g);

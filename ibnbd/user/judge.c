@@ -19,8 +19,9 @@
 
 bool disk_judge_at_large(const struct ibnbd_disk *d, const struct disk_grant *g)
 {
-	return d->gave_up && d->state == IBNBD_DEV_FAILED && g->features & IBNBD_FEAT_IDENTITY &&
-	       g->rsp.device_id == d->grant.rsp.device_id;
+	return ibnbd_at_large_given_up(&d->at_large, d->state,
+				       g->features & IBNBD_FEAT_IDENTITY &&
+					       g->rsp.device_id == d->grant.rsp.device_id);
 }
 
 bool disk_judge_counts(const struct ibnbd_disk *d, const struct disk_grant *g)
@@ -68,7 +69,7 @@ void disk_judge_error(struct ibnbd_disk *d, int err, const char *why)
 	}
 	if (d->state != IBNBD_DEV_OPEN)
 		disk_say(d, "%s (%d): %s%s", refusal, err, who, why ?: ibnbd_errword_open(err));
-	disk_ask_later(d, ibnbd_dev_sm_holds(d->state) || d->gave_up ? JUDGE_HELD_MS :
+	disk_ask_later(d, ibnbd_dev_sm_holds(d->state) || d->at_large.given_up ? JUDGE_HELD_MS :
 								       JUDGE_FAILED_MS);
 }
 

@@ -37,7 +37,7 @@ void disk_ask_later(struct ibnbd_disk *d, u32 ms)
 static enum disk_gate state_gate(const struct ibnbd_disk *d)
 {
 	if (ibnbd_dev_sm_submits(d->state))
-		return d->no_writes ? DISK_GATE_NO_WRITES : DISK_GATE_OPEN;
+		return disk_takes_writes(d) ? DISK_GATE_OPEN : DISK_GATE_NO_WRITES;
 	return ibnbd_dev_sm_holds(d->state) ? DISK_GATE_HOLD : DISK_GATE_FAIL;
 }
 
@@ -54,12 +54,15 @@ static void state_gates(struct ibnbd_disk *d, enum disk_gate gate)
 void disk_abort(struct ibnbd_disk *d)
 {
 	struct disk_q_given_up g = {};
+	enum ibnbd_given_up up;
 	u32 i;
 
 	for (i = 0; i < d->nr_qs; i++)
 		disk_q_abort(&d->qs[i], &g);
-	d->gave_up |= g.any;
-	d->no_writes |= g.any && g.writes;
+	up = !g.any ? IBNBD_GIVEN_UP_NOTHING : g.writes ? IBNBD_GIVEN_UP_WRITES :
+							  IBNBD_GIVEN_UP_READS;
+	if (up > d->at_large.given_up)
+		d->at_large.given_up = up;
 	/* What is on the wire of a path that dies is parked later. */
 	d->sweep_at = g.left ? disk_now() + STATE_SWEEP_MS : 0;
 }
@@ -103,10 +106,10 @@ static void state_commit(struct ibnbd_disk *d, const struct disk_grant *g)
 	d->grant = *g;
 	d->opened++;
 	if (anew)
-		d->gave_up = false;
-	if (d->no_writes && (anew || ibtrs_clt_settled(d->clt)))
-		d->no_writes = false;
-	if (d->no_writes)
+		d->at_large.given_up = IBNBD_GIVEN_UP_NOTHING;
+	else if (ibtrs_clt_settled(d->clt))
+		d->at_large.given_up = ibnbd_given_up_ended(d->at_large.given_up);
+	if (!disk_takes_writes(d))
 		disk_ask_later(d, STATE_SETTLE_MS);
 	state_terms(d, &terms);
 	for (i = 0; i < d->nr_qs; i++)
@@ -124,7 +127,6 @@ static void state_arm(struct ibnbd_disk *d)
 		disk_q_hold(&d->qs[i], disk_now());
 	}
 	d->held_since = sum.held_since;
-	d->hold_armed = d->opts.hold_ms != IBNBD_HOLD_FOREVER;
 }
 
 /*
@@ -147,8 +149,8 @@ static void state_enter(struct ibnbd_disk *d, enum ibnbd_dev_state state)
 {
 	d->state = state;
 	if (state == IBNBD_DEV_OPEN)
-		disk_say(d, "%s", d->no_writes ?
-			 "writes disabled: the server may still execute an aborted one" : "");
+		disk_say(d, "%s", disk_takes_writes(d) ? "" :
+			 "writes disabled: the server may still execute an aborted one");
 	state_gates(d, state_gate(d));
 }
 
@@ -165,8 +167,6 @@ bool disk_post(struct ibnbd_disk *d, enum ibnbd_dev_event ev, const struct disk_
 	if (step.actions & IBNBD_DEV_DO_COMMIT)
 		state_commit(d, g);
 	state_enter(d, step.state);
-	if (step.actions & IBNBD_DEV_DO_DISARM)
-		d->hold_armed = false;
 	if (step.actions & IBNBD_DEV_DO_ARM)
 		state_arm(d);
 	if (step.actions & IBNBD_DEV_DO_FAIL)

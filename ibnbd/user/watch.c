@@ -21,7 +21,7 @@ static const char watch_stray[] = "the server does not know the device any more"
 
 static u64 watch_hold_end(const struct ibnbd_disk *d)
 {
-	if (!d->hold_armed || !ibnbd_dev_sm_waits(d->state))
+	if (d->opts.hold_ms == IBNBD_HOLD_FOREVER || !ibnbd_dev_sm_waits(d->state))
 		return U64_MAX;
 	return d->held_since + (d->opts.hold_ms < 0 ? 0 : (u32)d->opts.hold_ms);
 }
@@ -29,7 +29,7 @@ static u64 watch_hold_end(const struct ibnbd_disk *d)
 static bool watch_asks(const struct ibnbd_disk *d)
 {
 	return d->up && (ibnbd_dev_sm_holds(d->state) || d->state == IBNBD_DEV_FAILED ||
-			 (d->state == IBNBD_DEV_OPEN && d->no_writes));
+			 (d->state == IBNBD_DEV_OPEN && !disk_takes_writes(d)));
 }
 
 /* When to look again; U64_MAX: on news. */

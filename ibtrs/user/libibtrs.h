@@ -142,7 +142,7 @@ struct ibtrs_io {
  * @next_key: the one that will replace it; NULL: there is none
  * @event: the server says something by ibtrs_srv_event(): a hint, which may get lost with a path.
  *	Called with the context locked: must not call the client's side of the library. NULL: the
- *	client does not offer to take events, so the server knows that it has to ask
+ *	client does not offer to take events, and asks instead
  * @link: called when a path has come up and there was none, and when the last one was lost; with
  *	the context locked, so it must not call the library. ibtrs_clt_info() says which. NULL: not
  * @link_priv: handed to @link

@@ -77,7 +77,8 @@ def server_close(w):
     eq([o["export"] for o in w.json("server", "list")["opens"]], ["!srv!disk.img"])
     w.put("root/srv/disk.img")
     (w.root / "link").symlink_to(w.root / "srv")
-    has(w.run("server", "close", "/srv/disk2.img", "--force", want=3).err, "no client has an export")
+    has(w.run("server", "close", "/srv/disk2.img", "--force", want=3).err,
+        "no client has an export")
     opens = w.sys / "class/ibnbd-server/ctl/devices/!srv!disk.img/sessions"
     for word in ("/srv/disk.img", "/link/disk.img", "!srv!disk.img"):
         shutil.copytree(opens / "clt1", w.dir / "kept")
