@@ -45,7 +45,7 @@ def power_on(r, leg):
 def other_writes(r, leg):
     """Another machine writes over a part of what the application has written."""
     r.c.sh(f"echo 1 > {paths(leg)}/disconnect")
-    r.t.wait(lambda: not leg.server.sh(f"ls {M.CTL}"), 30, "the server has let it go")
+    r.t.wait(lambda: not leg.server.sh("exports"), 30, "the server has let it go")
     other = r.other(leg).server
     dev = M.map_of(other, leg.server, "other")
     other.sh(f"head -c 262144 /dev/zero | tr '\\0' S | dd of={dev} bs=64k iflag=fullblock "

@@ -18,10 +18,10 @@ def run(t):
     put = ("head -c 4096 /dev/zero | tr '\\0' {} | "
            "dd of={} bs=4k count=1 iflag=fullblock oflag=direct status=none")
     epoch = lambda name="vda": s.sh(f"cat {CTL}/{name}/cache_epoch")
-    gone = lambda: t.wait(lambda: not s.sh(f"ls {CTL}"), 30, "the server has let it go")
+    gone = lambda: t.wait(lambda: not s.sh("exports"), 30, "the server has let it go")
 
     def back(dev):
-        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open" and s.sh(f"ls {CTL}"), 40,
+        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open" and s.sh("exports"), 40,
                "the client has it again")
 
     def power_cut():

@@ -56,7 +56,7 @@ def run(t):
 
     def ends(dev, what):
         c.sh(f"unmap {dev}")
-        t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30, f"{what}: closed")
+        t.wait(lambda: not s.sh("exports"), 30, f"{what}: closed")
         repair()
 
     t.allow("I/O error, dev testdisk|lost async page write|EXT4-fs warning .device testdisk2")

@@ -58,7 +58,7 @@ def run(t):
         t.eq(there(dev, 32), "C", f"{what}: as long as there is power")
         before = epoch()
         power_cut(up)
-        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open" and s.sh(f"ls {CTL}"), 40,
+        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open" and s.sh("exports"), 40,
                f"{what}: the client has it again")
         t.eq(there(dev, 0), "A", f"{what}: what was flushed")
         t.eq(there(dev, 16), "B", f"{what}: what was written with FUA")
@@ -68,11 +68,11 @@ def run(t):
         put(dev, "D", 32)
         s.sh("unload $OUR_MODULES")
         s.sh(SERVE.format("/exp" if name == "disk" else "/dev"))
-        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open" and s.sh(f"ls {CTL}"), 40,
+        t.wait(lambda: c.sh(f"dev_attr {dev} state") == "open" and s.sh("exports"), 40,
                f"{what}: the client has it again")
         t.eq(epoch(), before, f"{what}: the module was loaded anew, and the disk is known")
         c.sh(f"unmap {dev}")
-        t.wait(lambda: not s.sh(f"ls {CTL}"), 30, "the server has let it go")
+        t.wait(lambda: not s.sh("exports"), 30, "the server has let it go")
 
     up = DISK + SERVE.format("/dev")
     s.sh(up)

@@ -20,7 +20,7 @@ def run(t):
         "status=none")
     got = lambda: s.sh("dd if=/dev/testdisk0 bs=4k count=1 iflag=direct status=none | "
                        "tr '\\0' 0 | tr -s A-Z0")
-    gone = lambda: t.wait(lambda: not s.sh(f"ls {CTL}"), 30, "the server has let it go")
+    gone = lambda: t.wait(lambda: not s.sh("exports"), 30, "the server has let it go")
     down = lambda sess="s1": c.sh(f"echo 1 > $(echo {PATH.format(sess)})/disconnect")
     up = lambda sess="s1": c.sh(f"echo 1 > $(echo {PATH.format(sess)})/reconnect || true")
 

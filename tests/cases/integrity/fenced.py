@@ -35,7 +35,7 @@ def run(t):
         user = c.spawn(f"exec sleep 1000 < {dev}")
         c.link(0, False)
         t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "the device waits")
-        t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
+        t.wait(lambda: not s.sh("exports"), 30,
                "the server has let it go")
         put(*words)
         c.link(0, True)
@@ -58,7 +58,7 @@ def run(t):
     # whoever means the other disk says so, with nobody on it
     c.link(0, False)
     t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "the device waits")
-    t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
+    t.wait(lambda: not s.sh("exports"), 30,
            "the server has let it go")
     put(65536, "/dev/testdisk0")
     c.link(0, True)

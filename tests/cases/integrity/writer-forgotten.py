@@ -21,7 +21,7 @@ def run(t):
     first = lambda name: s.sh(f"dd if=/dev/{name} bs=4k count=1 iflag=direct status=none | "
                               "head -c 1")
     state = lambda dev: c.sh(f"dev_attr {dev} state_detail")
-    gone = lambda: t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
+    gone = lambda: t.wait(lambda: not s.sh("exports"), 30,
                           "the server has let it go")
     waiting = lambda: int(c.sh("cat /proc/[0-9]*/stat 2> /dev/null | "
                                "grep -c '(dd) D ' || true"))
@@ -56,7 +56,7 @@ def run(t):
 
     def is_back(dev):
         back()
-        t.wait(lambda: state(dev) == "open" and s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
+        t.wait(lambda: state(dev) == "open" and s.sh("exports"), 30,
                "nobody has it open: it is opened again")
 
     def fenced(what, name, dev, job, reason):

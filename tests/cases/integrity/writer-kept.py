@@ -23,7 +23,7 @@ def run(t):
     state = lambda dev: c.sh(f"dev_attr {dev} state_detail")
     path = lambda name, word: c.sh(f"for p in /sys/class/ibtrs-client/{name}/paths/*; do "
                                    f"echo 1 > $p/{word}; done")
-    gone = lambda: t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
+    gone = lambda: t.wait(lambda: not s.sh("exports"), 30,
                           "the server has let it go")
 
     def restart():

@@ -68,7 +68,7 @@ def run(t):
     for block, want in (("512", "open"), ("4096", "open")):
         c.link(0, False)
         t.wait(lambda: c.sh(f"dev_attr {dev} state") == "closed", 15, "the device waits")
-        t.wait(lambda: not s.sh("ls /sys/class/ibnbd-server/ctl/devices"), 30,
+        t.wait(lambda: not s.sh("exports"), 30,
                "the server has let it go")
         s.sh(f"echo {block} > {param}")
         c.link(0, True)

@@ -18,7 +18,7 @@ def away(m, meanwhile, char):
     """Another machine maps the leg's disk, writes, flushes, and goes."""
     m.t.log(f"--- {meanwhile.__doc__}")
     m.c.sh(f"echo 1 > {PATH}/disconnect")
-    m.t.wait(lambda: not m.b.server.sh(f"ls {M.CTL}"), 30, "the server has let it go")
+    m.t.wait(lambda: not m.b.server.sh("exports"), 30, "the server has let it go")
     meanwhile()
     other = m.t.server
     dev = M.map_of(other, m.b.server, "other")

@@ -15,7 +15,6 @@ import faults as F
 programs = [image.REPO / "tools/share/ocf-exports"]
 
 ADDRESS = "10.0.0.9"
-CTL = "/sys/class/ibnbd-server/ctl/devices"
 DISK = ("modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
         "modprobe ibnbd-testdisk backing=/dev/vda size_mb=64; "
         "wait_for 5 test -b /dev/testdisk0p2; ")
@@ -116,7 +115,7 @@ def late(t, pair, between):
     c.sh("echo 1 > $(echo /sys/class/ibtrs-client/a/paths/*)/disconnect")
     t.wait(lambda: c.sh(f"dev_attr {a} state_detail").startswith("held"), 20, "a waits")
     job = c.spawn(put.format("O", a))
-    t.wait(lambda: not pair.active.sh(f"ls {CTL}"), 30, "the server has let it go")
+    t.wait(lambda: not pair.active.sh("exports"), 30, "the server has let it go")
     b = c.sh(f"map vol1 unflushed=ignore sessname=b {path}")
     c.sh(put.format("B", b) + f"; sync {b}")
     between(lambda: c.sh(f"unmap {b} force"))

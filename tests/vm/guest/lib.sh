@@ -236,6 +236,13 @@ unmap() {
 	wait_for 15 test ! -e "/sys/block/$dev" || fail "$dev is still there after unmap"
 }
 
+# the exports of this server; ls looks at each name, which may be gone by then
+exports() (
+	cd /sys/class/ibnbd-server/ctl/devices || exit
+	shopt -s nullglob
+	for e in *; do echo "$e"; done
+)
+
 dev_attr() { cat "/sys/block/${1#/dev/}/$FAMILY/$2"; }
 
 # path_attr SESSION ATTR: "SRC@DST VALUE" for each path of a client session
