@@ -82,10 +82,11 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 /* Requests were given up that the server may still execute. */
 static void dev_gave_up(struct ibnbd_clt_dev *dev, enum ibtrs_clt_at_large at_large)
 {
-	static_assert(IBNBD_GIVEN_UP_WRITES == (int)IBTRS_AT_LARGE_WRITES);
+	enum ibnbd_given_up up = (enum ibnbd_given_up)at_large;
 
-	WRITE_ONCE(dev->at_large.given_up,
-		   max_t(enum ibnbd_given_up, dev->at_large.given_up, at_large));
+	static_assert(IBNBD_GIVEN_UP_WRITES == (int)IBTRS_AT_LARGE_WRITES);
+	if (up > dev->at_large.given_up)
+		WRITE_ONCE(dev->at_large.given_up, up);
 }
 
 bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
