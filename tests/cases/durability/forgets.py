@@ -81,7 +81,8 @@ def run(t):
     dev = c.sh("map testdisk0 unflushed=ignore")
     t.eq(there(dev, 32), "D", "what a server that stopped had flushed behind its last writer")
     c.sh(f"unmap {dev}")
-    s.sh("unload $OUR_MODULES; mkfs.ext4 -q -F /dev/testdisk0")
+    s.sh("unload $OUR_MODULES; "
+         "mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/testdisk0")
     for what, options, soft in (("a file, direct", "-o commit=300", False),
                                 ("a file, buffered", "-o data=journal,commit=300", True)):
         up = MOUNT.format(options) + SERVE.format("/exp")
