@@ -7,24 +7,8 @@
  */
 #include <sys/socket.h>
 #include <unistd.h>
+#include "ibtrs/user/ctx.h"
 #include "ibtrs/user/sock.h"
-
-const char *ibtrs_sock_words(int err)
-{
-	switch (-err) {
-	case ECONNREFUSED:
-		return "nothing listens there";
-	case ECONNRESET:
-	case EPIPE:
-		return "the peer ended the connection";
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-		return "no route leads there, or the host does not answer";
-	case ETIMEDOUT:
-		return "what was sent is not acknowledged";
-	}
-	return "the connection is broken";
-}
 
 bool ibtrs_sock_is_local(int fd)
 {
@@ -61,7 +45,7 @@ int ibtrs_sock_ready(struct ibtrs_sock *s, const char **why)
 		return n;
 	n = ibtrs_tls_shake(s->tls, why);
 	if (n < 0 && !*why)
-		*why = ibtrs_sock_words(n);
+		*why = ibtrs_place_words(n, false);
 	return n;
 }
 
@@ -72,7 +56,7 @@ static ssize_t sock_result(ssize_t n, const char **why)
 
 	if (n >= 0 || err == EAGAIN || err == EINTR)
 		return n < 0 ? 0 : n;
-	*why = ibtrs_sock_words(-err);
+	*why = ibtrs_place_words(-err, false);
 	return -err;
 }
 
@@ -86,7 +70,7 @@ ssize_t ibtrs_sock_send(struct ibtrs_sock *s, const struct iovec *iov, size_t nr
 		return sock_result(sendmsg(s->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT), why);
 	n = ibtrs_tls_send(s->tls, iov, nr, why);
 	if (n < 0 && !*why)
-		*why = ibtrs_sock_words((int)n);
+		*why = ibtrs_place_words((int)n, false);
 	return n;
 }
 
@@ -101,7 +85,7 @@ ssize_t ibtrs_sock_recv(struct ibtrs_sock *s, void *to, size_t len, const char *
 	}
 	n = ibtrs_tls_recv(s->tls, to, len, why);
 	if (n < 0 && n != -ECONNRESET && !*why)
-		*why = ibtrs_sock_words((int)n);
+		*why = ibtrs_place_words((int)n, false);
 	return n;
 }
 

@@ -20,7 +20,6 @@ struct ibtrs_sock {
 	bool bare;
 };
 
-const char *ibtrs_sock_words(int err);
 /* Of a Unix socket both ends are in this host. */
 bool ibtrs_sock_is_local(int fd);
 /* May bytes be sent and received? Return: 1, 0: not yet, or an errno and @why. */
