@@ -19,6 +19,8 @@
 #include "ibtrs/user/tls.h"
 
 #define TLS_RECORD	16384
+/* A handshake takes less than one record; gnutls would keep 32 MiB of a stranger's. */
+#define TLS_UNHEARD	(2 * TLS_RECORD)
 /*
  * A PSK goes with SHA-256. No system-wide list: both ends are this library. Nothing is signed, but
  * gnutls wants an algorithm.
@@ -33,7 +35,8 @@ struct ibtrs_tls {
 	ibtrs_tls_ask *ask;
 	void *priv;
 	int fd;
-	int err;			/* of the socket */
+	int err;			/* of the socket, or of what it had */
+	size_t unheard;			/* bytes of the peer since the last ones for the stream */
 	bool ended;			/* the peer's side of it */
 	bool begun;
 	bool up;
@@ -146,9 +149,15 @@ static ssize_t tls_push(gnutls_transport_ptr_t ptr, const void *data, size_t len
 static ssize_t tls_pull(gnutls_transport_ptr_t ptr, void *to, size_t len)
 {
 	struct ibtrs_tls *t = ptr;
-	ssize_t n = recv(t->fd, to, len, MSG_DONTWAIT);
+	ssize_t n;
 
+	if (t->unheard > TLS_UNHEARD) {
+		errno = EMSGSIZE;
+		return tls_result(t, -1);
+	}
+	n = recv(t->fd, to, len, MSG_DONTWAIT);
 	t->ended |= len && !n;
+	t->unheard += n > 0 ? n : 0;
 	return tls_result(t, n);
 }
 
@@ -233,6 +242,8 @@ struct ibtrs_tls *ibtrs_tls_srv(int fd, ibtrs_tls_ask *ask, void *priv)
 static int tls_socket_error(const struct ibtrs_tls *t, const char **why)
 {
 	*why = NULL;			/* the stream has words for it */
+	if (t->err == EMSGSIZE)
+		*why = "the peer sends a TLS message that is longer than any of libibtrs";
 	return t->err ? -t->err : -EIO;
 }
 
@@ -300,7 +311,10 @@ ssize_t ibtrs_tls_recv(struct ibtrs_tls *t, void *to, size_t len, const char **w
 {
 	ssize_t n = gnutls_record_recv(t->session, to, len);
 
-	return n > 0 ? n : tls_error(t, n, why);
+	if (n <= 0)
+		return tls_error(t, n, why);
+	t->unheard = 0;
+	return n;
 }
 
 /* Up to a record of @iov, in one piece. */

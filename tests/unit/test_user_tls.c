@@ -373,6 +373,43 @@ static void end(struct ibtrs_qp *qp)
 	qp->verbs->free(qp);
 }
 
+/* gnutls keeps 32 MiB of a message that claims 16; a stranger gets no memory for that. */
+UNIT_TEST(a_message_without_end)
+{
+	static const struct {
+		const char *what, *begin;
+		bool client;
+	} *r, rows[] = {
+		{ "a server's", "\x16\x03\x03\x10\x00\x02\xff\xff\xff", true },
+		{ "a client's", "\x16\x03\x03\x10\x00\x01\xff\xff\xff", false },
+	};
+	uint8_t record[5 + 4096] = { 0 };
+
+	for (r = rows; r < rows + ARRAY_SIZE(rows); r++) {
+		struct ibtrs_qp *qp;
+		struct ibtrs_wc wc;
+		int fd[2], i;
+
+		UNIT_ROW("%s", r->what);
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+		qp = r->client ? ibtrs_stream_new(fd[0], ibtrs_tls_clt(fd[0], "db-1", golden_key)) :
+				 ibtrs_stream_take(fd[0], one_key, NULL);
+		qp->verbs->flush(qp);
+		memcpy(record, r->begin, 9);
+		for (i = 0; i < 100 && !qp->err; i++) {
+			CHECK_EQ(send(fd[1], record, sizeof(record), 0), sizeof(record));
+			memset(record + 5, 0, 4);
+			qp->verbs->turn(qp);
+			qp->verbs->poll(qp, &wc);
+		}
+		CHECK(i > 4 && i < 16);
+		CHECK_EQ(qp->err, -EMSGSIZE);
+		CHECK_STR(qp->why, "the peer sends a TLS message that is longer than any of libibtrs");
+		end(qp);
+		close(fd[1]);
+	}
+}
+
 /* More than the socket takes, by a record that it takes in pieces; and a turn that ends early. */
 UNIT_TEST(more_than_fits)
 {
