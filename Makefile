@@ -51,7 +51,7 @@ lib:				## libibtrs and libibnbd, in user space, ibtrs-peer and the plugin for n
 	$(MAKE) -C ibtrs/user
 	$(MAKE) -C ibnbd/user
 
-serverd:			## ibnbd-serverd, the server in user space: build/serverd (liburing-dev, libblkid-dev)
+serverd:			## ibnbd-serverd, the server in user space: build/serverd (liburing-dev, libblkid-dev, libnbd-dev)
 	$(MAKE) -C ibnbd/user/serverd
 
 serverd-install:		## the same, with its manual and unit
@@ -92,8 +92,8 @@ unit:				## pure code: tests/unit; with lint a minute when warm
 check-tools:			## the command against a faked driver, 2 minutes; ONLY=save picks by name: 10 s. UPDATE=1: writes tests/tools/golden
 	$(MAKE) -C tools check ONLY=$(ONLY) UPDATE=$(UPDATE)
 
-check-nbdkit: lib		## nbdkit with the plugin against a server in user space, half a minute; ONLY=cache picks by name
-	$(MAKE) -C tests/unit disksrv
+check-nbdkit: lib	## nbdkit with the plugin against servers in user space, half a minute; ONLY=cache picks by name
+	$(MAKE) -C tests/unit disksrv serverd
 	tests/nbdkit/run.py $(ONLY)
 
 # bash counts in a variable of that name, so check.sh hands on another

@@ -8,44 +8,61 @@ void disk_account_send(struct ibnbd_q *q, struct disk_op *op)
 	enum ibnbd_op kind = disk_op_kind(op);
 
 	op->account = DISK_ACCOUNT_NOTHING;
-	if (!q->terms.account || kind == IBNBD_OP_READ)
+	if (!q->terms.keeps || kind == IBNBD_OP_READ)
 		return;
 	if (kind == IBNBD_OP_FLUSH) {
-		op->account = DISK_ACCOUNT_FLUSH;
-		op->flush = ibnbd_unflushed_send(&d->unflushed);
-		op->wrote = __atomic_load_n(&d->wrote, __ATOMIC_RELAXED);
+		disk_account_flush(d, op);
 	} else {
 		op->account = le32_to_cpu(op->hdr.rw) & IBNBD_F_FUA ? DISK_ACCOUNT_FUA :
 								       DISK_ACCOUNT_WRITE;
 	}
 }
 
-void disk_account_done(struct ibnbd_q *q, struct disk_op *op)
+void disk_account_flush(struct ibnbd_disk *d, struct disk_op *op)
 {
-	struct ibnbd_disk *d = q->disk;
-	u64 old;
+	op->account = DISK_ACCOUNT_FLUSH;
+	op->flush = ibnbd_unflushed_send(&d->unflushed);
+	op->wrote = __atomic_load_n(&d->wrote, __ATOMIC_RELAXED);
+}
 
-	if (op->account == DISK_ACCOUNT_WRITE) {
-		ibnbd_unflushed_wrote(&d->unflushed);
-		__atomic_add_fetch(&d->wrote, le32_to_cpu(op->hdr.bytes), __ATOMIC_RELAXED);
-	}
-	/* A flush beside a failed one proves nothing. */
-	if (op->account != DISK_ACCOUNT_FLUSH || READ_ONCE(d->flush_failed))
-		return;
+void disk_account_flushed(struct ibnbd_disk *d, const struct disk_op *op)
+{
+	u64 old = READ_ONCE(d->flushed);
+
 	ibnbd_unflushed_done(&d->unflushed, op->flush);
-	old = READ_ONCE(d->flushed);
+	if (d->kept_mem)
+		disk_kept_flushed(d, op->flush);
 	while (op->wrote > old && !__atomic_compare_exchange_n(&d->flushed, &old, op->wrote, false,
 							       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
-/* The disk may have dropped what it could not write, and the next flush would succeed. */
-void disk_account_failed(struct ibnbd_q *q, struct disk_op *op)
+void disk_account_done(struct ibnbd_q *q, struct disk_op *op)
 {
 	struct ibnbd_disk *d = q->disk;
 
-	if ((op->account != DISK_ACCOUNT_FLUSH && op->account != DISK_ACCOUNT_FUA) ||
-	    !ibnbd_unflushed_any(&d->unflushed))
+	if (q->terms.keeps == DISK_KEEPS_DATA &&
+	    (op->account == DISK_ACCOUNT_WRITE || op->account == DISK_ACCOUNT_FUA))
+		disk_kept_add(q, op);
+	if (op->account == DISK_ACCOUNT_WRITE) {
+		ibnbd_unflushed_wrote(&d->unflushed);
+		__atomic_add_fetch(&d->wrote, le32_to_cpu(op->hdr.bytes), __ATOMIC_RELAXED);
+	}
+	/* A flush beside a failed one proves nothing. */
+	if (op->account == DISK_ACCOUNT_FLUSH && !READ_ONCE(d->flush_failed))
+		disk_account_flushed(d, op);
+}
+
+/* The disk may have dropped what it could not write, and the next flush would succeed. */
+void disk_account_failed(struct ibnbd_q *q, struct disk_op *op)
+{
+	if (op->account == DISK_ACCOUNT_FLUSH || op->account == DISK_ACCOUNT_FUA)
+		disk_account_doubt(q->disk);
+}
+
+void disk_account_doubt(struct ibnbd_disk *d)
+{
+	if (!ibnbd_unflushed_any(&d->unflushed))
 		return;
 	__atomic_store_n(&d->flush_failed, true, __ATOMIC_RELAXED);
 	disk_tell(d, DISK_NEWS_FLUSH);
@@ -55,7 +72,7 @@ u64 disk_account_unflushed(struct ibnbd_disk *d)
 {
 	u64 flushed = READ_ONCE(d->flushed), wrote = READ_ONCE(d->wrote);
 
-	if (!d->account || !ibnbd_unflushed_any(&d->unflushed))
+	if (!d->keeps || !ibnbd_unflushed_any(&d->unflushed))
 		return 0;
 	return wrote > flushed ? wrote - flushed : 0;
 }

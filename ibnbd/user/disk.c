@@ -13,7 +13,9 @@
 
 #define DISK_FIRST_MS	10000
 #define DISK_CLOSE_MS	5000
-#define DISK_HOLD_MS	100000		/* hold= of the kernel's client */
+#define DISK_HOLD_MS	100000		/* hold= and retain_mb= of the kernel's client */
+#define DISK_RETAIN_MB	64
+#define DISK_RETAIN_MAX	65536
 
 static_assert((int)IBNBD_DISK_AUTO == (int)IBNBD_ZEROES_AUTO &&
 	      (int)IBNBD_DISK_ON == (int)IBNBD_ZEROES_ON &&
@@ -101,12 +103,14 @@ static int disk_options(struct ibnbd_disk *d, const char *name,
 	memcpy(d->name, name, len + 1);
 	if (d->opts.access >= ARRAY_SIZE(access) || d->opts.write_zeroes > IBNBD_DISK_OFF ||
 	    d->opts.write_cache > IBNBD_DISK_OFF ||
-	    d->opts.unflushed > IBNBD_DISK_UNFLUSHED_IGNORE || d->opts.hold_ms < IBNBD_HOLD_NONE)
+	    d->opts.unflushed > IBNBD_DISK_UNFLUSHED_REPLAY ||
+	    d->opts.retain_mb > DISK_RETAIN_MAX || d->opts.hold_ms < IBNBD_HOLD_NONE)
 		return disk_why(why, -EINVAL, "%.100s: an option has no value that it may have",
 				name);
 	d->access = access[d->opts.access];
 	if (d->opts.hold_ms == IBNBD_HOLD_DEFAULT)
 		d->opts.hold_ms = DISK_HOLD_MS;
+	d->opts.retain_mb = d->opts.retain_mb ?: DISK_RETAIN_MB;
 	d->session.flags = IBTRS_CLT_ASK_REPLAY;
 	d->session.link = disk_link;
 	d->session.link_priv = d;
@@ -124,6 +128,8 @@ static void disk_free(struct ibnbd_disk *d)
 		disk_q_free(&d->qs[i]);
 	free(d->qs);
 	ibtrs_clt_close(d->clt);
+	disk_kept_free(d);
+	pthread_mutex_destroy(&d->kept_lock);
 	pthread_cond_destroy(&d->news_cond);
 	pthread_mutex_destroy(&d->news_lock);
 	pthread_mutex_destroy(&d->lock);
@@ -139,6 +145,7 @@ static struct ibnbd_disk *disk_alloc(void)
 		return NULL;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->news_lock, NULL);
+	pthread_mutex_init(&d->kept_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&d->news_cond, &attr);
@@ -198,6 +205,9 @@ int ibnbd_disk_open(struct ibtrs_ctx *ctx, const char *name, const char *const *
 	if (!d)
 		return disk_why(why, -ENOMEM, "%.100s: no memory", name);
 	err = disk_options(d, name, session, o, why);
+	if (!err && disk_kept_init(d))
+		err = disk_why(why, -ENOMEM, "%.100s: no memory for retain_mb=%u", name,
+			       d->opts.retain_mb);
 	if (!err)
 		err = ibtrs_clt_open(ctx, paths, nr, &d->session, &d->clt, why);
 	if (!err)
@@ -284,6 +294,7 @@ int ibnbd_disk_info(struct ibnbd_disk *d, struct ibnbd_disk_info *info)
 	i.state_detail = ibnbd_dev_sm_state_name(d->state);
 	i.unflushed = disk_account_unflushed(d);
 	i.opened = d->opened;
+	i.replays = d->replays;
 	memcpy(i.reason, d->reason, sizeof(i.reason));
 	pthread_mutex_unlock(&d->lock);
 	memcpy(info, &i, has < sizeof(i) ? has : sizeof(i));

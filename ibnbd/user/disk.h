@@ -13,11 +13,13 @@
 #include <pthread.h>
 #include "ibnbd/logic/access.h"
 #include "ibnbd/logic/dev_sm.h"
+#include "ibnbd/logic/kept.h"
 #include "ibnbd/logic/limits.h"
 #include "ibnbd/logic/unflushed.h"
 #include "ibnbd/user/libibnbd.h"
 
 #define DISK_REASON_LEN	IBTRS_WHY_LEN
+#define DISK_HELD_MS	500	/* until a disk that is held is asked for again */
 
 /* An answer to OPEN, and what follows from it. */
 struct disk_grant {
@@ -26,6 +28,12 @@ struct disk_grant {
 	u64 features;
 	u32 ups;			/* the link on which it was given (ibtrs_clt_info()) */
 	u8 version;
+};
+
+enum disk_keeps {			/* for the case that the server loses writes */
+	DISK_KEEPS_NOTHING,
+	DISK_KEEPS_ACCOUNT,		/* are there any? */
+	DISK_KEEPS_DATA,
 };
 
 enum disk_account {			/* what a request means for the account of writes */
@@ -85,7 +93,7 @@ struct disk_terms {
 	u32 device_id;
 	u32 max_bytes;
 	u8 version;
-	bool account;
+	enum disk_keeps keeps;
 	bool cache;
 	bool fua;
 	bool unmap;
@@ -114,6 +122,7 @@ enum {					/* bits of ibnbd_disk.news */
 	DISK_NEWS_STRAY	= 2,		/* the server did not know the disk */
 	DISK_NEWS_FLUSH	= 4,		/* a flush failed */
 	DISK_NEWS_STOP	= 8,
+	DISK_NEWS_LOW	= 16,		/* more than half of the pool is used */
 };
 
 struct ibnbd_disk {
@@ -130,10 +139,15 @@ struct ibnbd_disk {
 	u64 flushed;			/* of these */
 	bool flush_failed;		/* atomic: as another epoch, until made good */
 
+	pthread_mutex_t kept_lock;	/* inside of a queue's lock; over pool, kept, kept_mem */
+	struct ibnbd_kept_pool pool;
+	struct ibnbd_kept kept;
+	u8 *kept_mem;
+
 	pthread_mutex_t lock;		/* over all from here to reason */
 	enum ibnbd_dev_state state;
 	struct disk_grant grant;	/* what the disk lives by */
-	bool account;
+	enum disk_keeps keeps;
 	bool up;			/* the link .. */
 	u32 ups;			/* .. that the state belongs to */
 	enum ibnbd_open_state remote;
@@ -144,6 +158,7 @@ struct ibnbd_disk {
 	u64 sweep_at;			/* when to end what is still under way; 0: nothing is */
 	u64 close_at;			/* when to send CLOSE; 0: not at all */
 	u32 opened;
+	u32 replays;
 	char reason[DISK_REASON_LEN];
 
 	/* the control thread's own */
@@ -172,8 +187,26 @@ void disk_account_send(struct ibnbd_q *q, struct disk_op *op);
 void disk_account_done(struct ibnbd_q *q, struct disk_op *op);
 /* The server's disk has answered with an error. */
 void disk_account_failed(struct ibnbd_q *q, struct disk_op *op);
+/* A flush of the library itself: it is sent, has succeeded, has failed. */
+void disk_account_flush(struct ibnbd_disk *d, struct disk_op *op);
+void disk_account_flushed(struct ibnbd_disk *d, const struct disk_op *op);
+void disk_account_doubt(struct ibnbd_disk *d);
 /* Bytes, for display; disk->lock is held. */
 u64 disk_account_unflushed(struct ibnbd_disk *d);
+
+/* ---- resend.c: what is sent again if the server has lost it ---------------- */
+int disk_kept_init(struct ibnbd_disk *d);
+void disk_kept_free(struct ibnbd_disk *d);
+/* A write has been answered; the queue's lock is held. */
+void disk_kept_add(struct ibnbd_q *q, const struct disk_op *op);
+void disk_kept_flushed(struct ibnbd_disk *d, unsigned long number);
+/* @gap: writes up to now are unflushed, and not kept */
+void disk_kept_forget(struct ibnbd_disk *d, bool gap);
+/* Is all there that no flush has covered? disk->lock is held. */
+bool disk_kept_whole(struct ibnbd_disk *d);
+/* The control thread, without a lock: flushes to make room; sends all of it again. */
+void disk_kept_low(struct ibnbd_disk *d);
+void disk_kept_replay(struct ibnbd_disk *d, const struct disk_grant *g);
 
 /* ---- ask.c: messages ---------------------------------------------------- */
 /* SESS_INFO, if this link has not had one, and OPEN. */
@@ -195,10 +228,11 @@ static inline bool disk_takes_writes(const struct ibnbd_disk *d)
 
 /* The server may still execute what was given up: CLOSE comes before OPEN. */
 bool disk_judge_at_large(const struct ibnbd_disk *d, const struct disk_grant *g);
-void disk_judge_answer(struct ibnbd_disk *d, const struct disk_grant *g);
+/* Return: true: send the kept writes again. */
+bool disk_judge_answer(struct ibnbd_disk *d, const struct disk_grant *g);
 void disk_judge_error(struct ibnbd_disk *d, int err, const char *why);
-/* Is the account of writes kept with a server that answers @g? */
-bool disk_judge_counts(const struct ibnbd_disk *d, const struct disk_grant *g);
+/* What is kept with a server that answers @g? */
+enum disk_keeps disk_judge_keeps(const struct ibnbd_disk *d, const struct disk_grant *g);
 
 /* ---- state.c: the driver of logic/dev_sm; disk->lock is held ------------ */
 __printf(2, 3) void disk_say(struct ibnbd_disk *d, const char *fmt, ...);

@@ -40,11 +40,15 @@ enum ibnbd_disk_auto {		/* as the options of the kernel's client, docs/protocol.
 
 /* What if the server may have lost writes that were answered, and that no flush has covered? */
 enum ibnbd_disk_unflushed {
-	/* fence the disk, if the server tells of its cache */
+	/* as REPLAY, if the server tells of its cache; else as IGNORE */
 	IBNBD_DISK_UNFLUSHED_AUTO,
-	/* fence it, also where a server says nothing of its cache and the session was lost */
+	/*
+	 * fence the disk, also where a server says nothing of its cache and the session was lost
+	 */
 	IBNBD_DISK_UNFLUSHED_FENCE,
 	IBNBD_DISK_UNFLUSHED_IGNORE,	/* go on, as with a disk of this machine */
+	/* keep a copy of each write until a flush has covered it, and send it again; or as FENCE */
+	IBNBD_DISK_UNFLUSHED_REPLAY,
 };
 
 #define IBNBD_HOLD_DEFAULT	0		/* 100 s, as the kernel's client */
@@ -59,6 +63,7 @@ enum ibnbd_disk_unflushed {
  *	again; then they fail until it does. Or IBNBD_HOLD_*
  * @write_zeroes, @write_cache: enum ibnbd_disk_auto
  * @unflushed: enum ibnbd_disk_unflushed
+ * @retain_mb: memory for these copies; 0: 64 MiB. When half of it is used, the library flushes
  */
 struct ibnbd_disk_opts {
 	size_t size;
@@ -67,6 +72,7 @@ struct ibnbd_disk_opts {
 	uint32_t write_zeroes;
 	uint32_t write_cache;
 	uint32_t unflushed;
+	uint32_t retain_mb;
 };
 
 /**
@@ -86,10 +92,11 @@ struct ibnbd_disk_opts {
  * @fua: IBNBD_REQ_FUA is passed on to the disk; otherwise flush
  * @unmap: zeroes may free blocks, and IBNBD_REQ_NOUNMAP has a meaning
  * @state: init open closed unmapped, the word of the kernel client's attribute of that name
- * @state_detail: init open held failed fenced unmapped
+ * @state_detail: init open held replaying failed fenced unmapped
  * @unflushed: bytes written that no flush has covered
  * @opened: how often the server has opened it for us and was believed
  * @reason: of the state, or empty
+ * @replays: how often writes that the server may have lost were sent again
  */
 struct ibnbd_disk_info {
 	size_t size;
@@ -116,6 +123,7 @@ struct ibnbd_disk_info {
 	uint64_t unflushed;
 	uint32_t opened;
 	char reason[IBTRS_WHY_LEN];
+	uint32_t replays;
 };
 
 /**

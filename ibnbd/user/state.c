@@ -83,11 +83,29 @@ static void state_terms(const struct ibnbd_disk *d, struct disk_terms *t)
 		.device_id	= g->rsp.device_id,
 		.max_bytes	= g->lim.max_hw_sectors << IBNBD_SECTOR_SHIFT,
 		.version	= g->version,
-		.account	= d->account,
+		.keeps		= d->keeps,
 		.cache		= g->lim.write_cache,
 		.fua		= g->lim.fua,
 		.unmap		= g->features & IBNBD_FEAT_ZEROES,
 	};
+}
+
+/*
+ * When keeping begins, earlier writes are missing from the log. It is dropped when somebody else
+ * has written, because a replay would overwrite newer data; a loss is then reported instead (L26).
+ */
+static void state_keep(struct ibnbd_disk *d, const struct disk_grant *g)
+{
+	enum disk_keeps old = d->keeps, keeps = disk_judge_keeps(d, g);
+	bool data = keeps == DISK_KEEPS_DATA;
+
+	/* Nobody has counted the writes up to now: the account assumes that there are some. */
+	if (keeps && !old && d->opened)
+		ibnbd_unflushed_wrote(&d->unflushed);
+	d->keeps = keeps;
+	if (data != (old == DISK_KEEPS_DATA) ||
+	    ibnbd_remap_other_writer(&d->grant.rsp, &g->rsp))
+		disk_kept_forget(d, data && ibnbd_unflushed_any(&d->unflushed));
 }
 
 /* Takes over the server's answer. Largest requests do not shrink: libibtrs sees to that. */
@@ -95,14 +113,10 @@ static void state_commit(struct ibnbd_disk *d, const struct disk_grant *g)
 {
 	bool anew = g->features & IBNBD_FEAT_IDENTITY &&
 		    g->rsp.device_id != d->grant.rsp.device_id;
-	bool account = disk_judge_counts(d, g);
 	struct disk_terms terms;
 	u32 i;
 
-	/* Nobody has counted the writes up to now: the account assumes that there are some. */
-	if (account && !d->account && d->opened)
-		ibnbd_unflushed_wrote(&d->unflushed);
-	d->account = account;
+	state_keep(d, g);
 	d->grant = *g;
 	d->opened++;
 	if (anew)
@@ -181,7 +195,7 @@ bool disk_post(struct ibnbd_disk *d, enum ibnbd_dev_event ev, const struct disk_
 void disk_lose(struct ibnbd_disk *d, const char *why)
 {
 	disk_remote(d, IBNBD_OPEN_EV_LOST);
-	if (d->state != IBNBD_DEV_OPEN)
+	if (d->state != IBNBD_DEV_OPEN && d->state != IBNBD_DEV_REPLAYING)
 		return;
 	disk_say(d, "%s", why);
 	disk_post(d, IBNBD_DEV_EV_LINK_DOWN, NULL);

@@ -135,7 +135,7 @@ static void watch_open(struct ibnbd_disk *d, u32 ups)
 	enum ibnbd_dev_state state;
 	struct disk_grant g;
 	const char *why;
-	bool at_large;
+	bool at_large, replay = false;
 	int err;
 
 	err = disk_ask(d, ups, &g, watch_patience(d), &why);
@@ -156,8 +156,10 @@ static void watch_open(struct ibnbd_disk *d, u32 ups)
 	else if (err)
 		disk_judge_error(d, err, why);
 	else
-		disk_judge_answer(d, &g);
+		replay = disk_judge_answer(d, &g);
 	pthread_mutex_unlock(&d->lock);
+	if (replay)
+		disk_kept_replay(d, &g);
 }
 
 /* Until the server hears the CLOSE of a fenced disk, it keeps it, maybe for writing. */
@@ -224,6 +226,8 @@ void *disk_watch(void *disk)
 		disk_watch_link(d);
 		watch_news(d, news);
 		watch_ask(d);
+		if (news & DISK_NEWS_LOW)
+			disk_kept_low(d);
 	}
 	return NULL;
 }

@@ -200,24 +200,25 @@ static int clt_call_wait(struct ibtrs_clt *clt, struct clt_call *call, int timeo
 	return call->io.err;
 }
 
-int ibtrs_clt_call(struct ibtrs_clt *clt, const void *hdr, size_t hdr_len, void *reply,
-		   size_t reply_len, int timeout_ms)
+int ibtrs_clt_call_io(struct ibtrs_clt *clt, const struct ibtrs_io *as, int timeout_ms)
 {
 	struct ibtrs_io *io;
 	struct clt_call *call;
 	int err;
 
-	if (hdr_len > U16_MAX || reply_len > U32_MAX - U16_MAX)
+	if (as->len > U32_MAX - U16_MAX)
 		return -EINVAL;
-	call = calloc(1, sizeof(*call) + reply_len + hdr_len);
+	call = calloc(1, sizeof(*call) + as->len + as->hdr_len);
 	if (!call)
 		return -ENOMEM;
-	memcpy(call->room + reply_len, hdr, hdr_len);
+	memcpy(call->room + as->len, as->hdr, as->hdr_len);
+	if (as->len && as->dir == IBTRS_IO_WRITE)
+		memcpy(call->room, as->data, as->len);
 	io = &call->io;
-	io->dir = reply_len ? IBTRS_IO_READ : IBTRS_IO_WRITE;
-	io->hdr_len = (u16)hdr_len;
-	io->hdr = call->room + reply_len;
-	io->len = (u32)reply_len;
+	io->dir = as->dir;
+	io->hdr_len = as->hdr_len;
+	io->hdr = call->room + as->len;
+	io->len = as->len;
 	io->data = call->room;
 	io->user = call;
 	pthread_mutex_lock(&clt->ctx->lock);
@@ -229,14 +230,27 @@ int ibtrs_clt_call(struct ibtrs_clt *clt, const void *hdr, size_t hdr_len, void 
 		call->done = true;
 		err = err ?: -EAGAIN;
 	}
-	if (!err && reply_len)
-		memcpy(reply, call->room, reply_len);
+	if (!err && as->len && as->dir == IBTRS_IO_READ)
+		memcpy(as->data, call->room, as->len);
 	if (call->done)
 		free(call);
 	else
 		call->abandoned = true;
 	pthread_mutex_unlock(&clt->ctx->lock);
 	return err;
+}
+
+int ibtrs_clt_call(struct ibtrs_clt *clt, const void *hdr, size_t hdr_len, void *reply,
+		   size_t reply_len, int timeout_ms)
+{
+	const struct ibtrs_io io = {
+		.dir = reply_len ? IBTRS_IO_READ : IBTRS_IO_WRITE, .hdr = hdr,
+		.hdr_len = (u16)hdr_len, .data = reply, .len = (u32)reply_len,
+	};
+
+	if (hdr_len > U16_MAX || reply_len > U32_MAX)
+		return -EINVAL;
+	return ibtrs_clt_call_io(clt, &io, timeout_ms);
 }
 
 /* ---- opening and closing ------------------------------------------------ */

@@ -229,6 +229,11 @@ IBTRS_API int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int i,
  */
 IBTRS_API int ibtrs_clt_call(struct ibtrs_clt *clt, const void *hdr, size_t hdr_len, void *reply,
 			     size_t reply_len, int timeout_ms);
+/*
+ * The same with the members of @io from dir to data, of which a copy is sent: a call may have data
+ * for the server, or neither data nor an answer in it.
+ */
+IBTRS_API int ibtrs_clt_call_io(struct ibtrs_clt *clt, const struct ibtrs_io *io, int timeout_ms);
 /**
  * ibtrs_clt_replay() - the server is the right one: send the parked requests (IBTRS_CLT_ASK_REPLAY)
  * @ups: as ibtrs_clt_info() told it when the server was looked at

@@ -6,6 +6,7 @@ nbdcopy and nbdsh.
     tests/nbdkit/run.py [WORD]      the tests whose name contains WORD
 
 The server is tests/unit/disksrv.c: it dies and comes back with the same disk, or with another one.
+Or it is ibnbd-serverd, with a file, or with the disk of another NBD server.
 Last line: N passed, N failed.  Exit status 77: nbdkit is not installed (tests/setup.sh does)."""
 import json, os, random, shutil, signal, subprocess, sys, tempfile, time, traceback
 from pathlib import Path
@@ -13,10 +14,11 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 LIB = Path(os.environ.get("LIB", TOP / "build/lib"))
 SERVER = TOP / "build/unit/disksrv"
+SERVERD = TOP / "build/unit/test_user_serverd"     # under sanitizers
 MIB = 1 << 20
 SIZE = 16 * MIB
 TESTS = []
-NEEDS = ("nbdkit", "nbdcopy", "nbdinfo", "nbdsh", "qemu-io")
+NEEDS = ("nbdkit", "nbdcopy", "nbdinfo", "nbdsh", "qemu-io", "qemu-img", "qemu-nbd")
 
 
 def test(f):
@@ -30,7 +32,7 @@ class World:
         self.disk, self.at = self.dir / "disk", self.dir / "server"
         self.disk.write_bytes(b"")
         os.truncate(self.disk, SIZE)
-        self.server = self.nbdkit = None
+        self.server = self.nbdkit = self.backend = None
         # nbdsh is of the system's own python
         self.env = {**os.environ, "LD_LIBRARY_PATH": str(LIB),
                     "PATH": f"/usr/bin:{os.environ['PATH']}"}
@@ -38,6 +40,7 @@ class World:
     def close(self):
         self.stop()
         self.kill()
+        self.end_backend()
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def serve(self, *words):
@@ -53,6 +56,38 @@ class World:
             self.server.wait()
             self.server.stdout.close()
             self.server = None
+
+    def serverd(self):
+        """ibnbd-serverd listens, and exports what is in the directory disks."""
+        disks, conf = self.dir / "disks", self.dir / "server.conf"
+        disks.mkdir(exist_ok=True)
+        conf.write_text(f"dev_search_path = {disks}\nwriter_file = {self.dir}/writers\n"
+                        "policy = optional\n")
+        self.server_log = self.dir / "server.log"
+        with open(self.server_log, "a") as log:
+            self.server = subprocess.Popen([SERVERD, "-c", conf, "-l", f"unix:{self.at}"],
+                                           stdout=subprocess.PIPE, stderr=log, text=True,
+                                           env={**os.environ, "TEST_SERVERD": "1"})
+        self.until(lambda: self.server.poll() is not None or self.at.exists() and
+                   self.server_log.read_text().count("listens at") > self.listened,
+                   "ibnbd-serverd listens")
+        self.listened += 1
+
+    listened = 0
+
+    def qemu_nbd(self, *options, image="db1.img"):
+        """Another NBD server has the disk db1."""
+        at = self.dir / "disks/db1"
+        at.unlink(missing_ok=True)
+        self.backend = subprocess.Popen(["qemu-nbd", "--persistent", f"--socket={at}", *options,
+                                         self.dir / image])
+        self.until(at.exists, "qemu-nbd listens")
+
+    def end_backend(self):
+        if self.backend:
+            self.backend.kill()
+            self.backend.wait()
+            self.backend = None
 
     def executed(self):
         """What the server has done, which ends by that."""
@@ -236,10 +271,20 @@ def another_disk_is_there(w):
 
 @test
 def a_cache_is_lost(w):
-    """Another epoch fences a disk that has unflushed writes, and no other."""
+    """Another epoch: unflushed writes are sent again, or fence the disk; others do not."""
+    w.serve()
+    assert w.start("retain_mb=2") is None, w.said()
+    w.sh("h.pwrite(b'x' * 65536, 0)")
+    w.kill()
+    os.truncate(w.disk, 0)
+    os.truncate(w.disk, SIZE)
+    w.serve("other-epoch")
+    w.qemu("read -P 0x78 0 64k")
+    w.stop()
+    w.kill()
     for flush in (True, False):
         w.serve()
-        assert w.start() is None, w.said()
+        assert w.start("unflushed=fence") is None, w.said()
         w.sh("h.pwrite(b'x' * 65536, 0)" + ("; h.flush()" if flush else ""))
         w.kill()
         w.serve("other-epoch")
@@ -275,10 +320,130 @@ def options_and_refusals(w):
                           ("access_mode=none", "access_mode=none: rw, ro or migration"),
                           ("key=/dev/null", "key=/dev/null: a key is a file of 32 bytes"),
                           ("path=tcp:host", "tcp:host: not an address"),
+                          ("unflushed=no", "unflushed=no: auto, replay, fence or ignore"),
                           ("retain=3", "retain: the ibnbd plugin has no such option")):
         w.start(option)
         w.until(lambda: w.nbdkit.poll() is not None, f"nbdkit refuses {option}")
         has(w.said(), words)
+
+
+@test
+def serverd_with_a_file(w):
+    """The same through ibnbd-serverd, by kill -9 under load: nobody hears of it."""
+    w.serverd()
+    disk = w.dir / "disks/db1"
+    w.disk.rename(disk)
+    assert w.start() is None, w.said()
+    assert w.info()["export-size"] == SIZE
+    data = random.Random(48).randbytes(SIZE)
+    src = w.dir / "src"
+    src.write_bytes(data)
+    load = subprocess.Popen(["nbdcopy", "--flush", "--request-size=65536", src, w.uri],
+                            env=w.env)
+    for _ in range(3):
+        time.sleep(0.1)
+        w.kill()
+        time.sleep(0.2)
+        w.serverd()
+    assert load.wait(60) == 0, w.said()
+    assert disk.read_bytes() == data, "the disk has other bytes"
+    w.qemu("write -z 0 64k", "discard 64k 64k", "read -P 0 0 128k", "write -f -P 7 512 512",
+           "read -P 7 512 512")
+    w.stop()
+    w.server.terminate()
+    assert w.server.wait(20) == 0, w.server_log.read_text()
+
+
+def has_qcow2(w, *options):
+    """db1 is a qcow2 image behind qemu-nbd."""
+    w.serverd()
+    w.run("qemu-img", "create", "-q", "-f", "qcow2", w.dir / "db1.img", str(SIZE))
+    w.qemu_nbd("--format=qcow2", "--discard=unmap", *options)
+
+
+@test
+def serverd_with_an_nbd_server(w):
+    """A qcow2 image: each operation arrives, and what comes back is what went."""
+    has_qcow2(w)
+    assert w.start() is None, w.said()
+    i = w.info()
+    assert i["export-size"] == SIZE and i["can_fua"] and i["can_trim"] and i["can_zero"], i
+    data = random.Random(49).randbytes(SIZE)
+    src, dst, raw = w.dir / "src", w.dir / "dst", w.dir / "raw"
+    src.write_bytes(data)
+    w.run("nbdcopy", "--connections=4", "--requests=16", "--flush", src, w.uri)
+    w.run("nbdcopy", "--connections=4", "--requests=16", w.uri, dst)
+    assert dst.read_bytes() == data, "other bytes came back"
+    w.qemu("write -f -P 0x66 64k 4k", "write -z 128k 64k", "write -z -u 256k 64k",
+           "discard 1M 1M", "flush", "read -P 0x66 64k 4k", "read -P 0 128k 64k",
+           "read -P 0 256k 64k", "read -P 0 1M 1M")
+    w.stop()
+    w.server.terminate()
+    assert w.server.wait(20) == 0, w.server_log.read_text()
+    w.backend.terminate()
+    w.backend.wait(20)
+    w.backend = None
+    w.run("qemu-img", "convert", "-f", "qcow2", "-O", "raw", w.dir / "db1.img", raw)
+    now = raw.read_bytes()
+    assert now[65536:69632] == b"\x66" * 4096 and now[2 * MIB:] == data[2 * MIB:]
+
+
+@test
+def an_nbd_server_dies(w):
+    """I/O waits for it. Unflushed writes may be lost: they are sent again, or fence the disk."""
+    for flush, option in ((True, "fence"), (False, "fence"), (False, "auto")):
+        fenced = not flush and option == "fence"
+        has_qcow2(w)
+        assert w.start(f"unflushed={option}") is None, w.said()
+        w.sh("h.pwrite(b'x' * 65536, 0)" + ("; h.flush()" if flush else ""))
+        w.end_backend()
+        if not flush:                           # what it had not flushed is gone
+            w.run("qemu-img", "create", "-q", "-f", "qcow2", w.dir / "db1.img", str(SIZE))
+        load = subprocess.Popen(["nbdsh", "-u", w.uri, "-c",
+                                 "assert h.pread(4096, 0) == b'x' * 4096"], env=w.env,
+                                stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        assert load.poll() is None, "the read did not wait for the NBD server"
+        w.qemu_nbd("--format=qcow2", "--discard=unmap")
+        said = load.communicate(timeout=30)[1]
+        has(w.server_log.read_text(), "the connection to its NBD server broke")
+        assert bool(load.returncode) == fenced, said + w.said()
+        if fenced:
+            has(w.said(), "the disk is fenced: the server may have lost its disk's write cache")
+        w.stop()
+        w.kill()
+        w.end_backend()
+
+
+@test
+def which_disk_an_nbd_server_has(w):
+    """Its description tells one disk from another."""
+    has_qcow2(w, "--description=disk one")
+    assert w.start() is None, w.said()
+    w.sh("h.pwrite(b'x' * 65536, 0); h.flush()")
+    w.end_backend()
+    w.qemu_nbd("--format=qcow2", "--description=disk one")
+    w.qemu("read -P 0x78 0 64k")
+    w.end_backend()
+    w.qemu_nbd("--format=qcow2", "--description=disk two")
+    w.qemu("write -P 0x66 0 64k", want=1)
+    has(w.said(), "the disk is fenced: another disk is behind this name now")
+
+
+@test
+def what_an_nbd_server_refuses(w):
+    """Read-only; one that is not there; one that has a client already; no NBD server at all."""
+    has_qcow2(w, "--read-only")
+    w.start()
+    w.until(lambda: w.nbdkit.poll() is not None, "nbdkit refuses")
+    has(w.said(), "the NBD server has it read-only; map it with access_mode=ro")
+    assert w.start("access_mode=ro") is None, w.said()
+    assert w.info()["is_read_only"]
+    w.stop()
+    w.end_backend()
+    w.start("hold=0")
+    w.until(lambda: w.nbdkit.poll() is not None, "nbdkit refuses")
+    has(w.said(), "no NBD server listens at the socket; start it")
 
 
 def main(only):

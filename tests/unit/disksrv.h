@@ -48,7 +48,8 @@ struct disksrv {
 	int io_err;			/* of the next request of io_op */
 	enum ibnbd_op io_op;
 	bool mute;			/* OPEN is never answered */
-	bool late;			/* requests are kept until disksrv_release() */
+	bool no_flush;			/* flushes are kept .. */
+	bool late;			/* .. requests are, too, until disksrv_release() */
 	struct ibtrs_op *kept[DISKSRV_LATE];
 	u32 nr_kept;
 	struct disksrv_map maps[DISKSRV_MAPS];
@@ -215,7 +216,8 @@ static int disksrv_execute(struct disksrv *s, struct ibtrs_op *op, bool again)
 		}
 		return err;
 	case IBNBD_MSG_IO:
-		if (s->late && !again && s->nr_kept < DISKSRV_LATE) {
+		if ((s->late || (s->no_flush && op->dir == IBTRS_IO_READ && !op->len)) &&
+		    !again && s->nr_kept < DISKSRV_LATE) {
 			s->kept[s->nr_kept++] = op;
 			m->busy++;
 			return 1;
@@ -253,7 +255,7 @@ static void disksrv_release(struct disksrv *s)
 	u32 i, n = s->nr_kept;
 
 	s->nr_kept = 0;
-	s->late = s->mute = false;
+	s->late = s->mute = s->no_flush = false;
 	for (i = 0; i < n; i++)
 		ibtrs_op_reply(s->kept[i], disksrv_execute(s, s->kept[i], true));
 }
@@ -344,7 +346,7 @@ static void disksrv_down(struct disksrv *s)
 		while (ibtrs_srv_free(s->srv))
 			usleep(1000);
 	}
-	s->late = s->mute = false;
+	s->late = s->mute = s->no_flush = false;
 	s->srv = NULL;
 	pthread_mutex_unlock(&s->lock);
 	disksrv_cut(s);

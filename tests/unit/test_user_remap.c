@@ -131,19 +131,25 @@ static struct ibnbd_open_rsp told(const struct disksrv *s)
 	return r;
 }
 
-/* @dirty: a write that no flush covers was answered, and others are under way. */
-static void remap(unsigned int i, enum ibnbd_disk_access mode, bool dirty)
+/*
+ * @dirty: a write that no flush covers was answered, and others are under way; @fence: if it may be
+ * lost, the disk is fenced, else it is sent again
+ */
+static void remap(unsigned int i, enum ibnbd_disk_access mode, bool dirty, bool fence)
 {
 	static const enum ibnbd_access access[] = {
 		IBNBD_ACCESS_RW, IBNBD_ACCESS_RO, IBNBD_ACCESS_MIGRATION,
 	};
-	const struct ibnbd_disk_opts o = { .access = mode };
+	const struct ibnbd_disk_opts o = {
+		.access = mode,
+		.unflushed = fence ? IBNBD_DISK_UNFLUSHED_FENCE : IBNBD_DISK_UNFLUSHED_AUTO,
+	};
 	struct ibnbd_open_rsp old, new;
 	const char *why, *state;
 	enum ibnbd_remap verdict;
 	bool lost;
 
-	UNIT_ROW("%s, mode %u, dirty %u", changes[i].name, mode, dirty);
+	UNIT_ROW("%s, mode %u, dirty %u, fence %u", changes[i].name, mode, dirty, fence);
 	pair_prepare(&p);
 	if (changes[i].block)
 		p.s.rsp.logical_block_size = changes[i].block;
@@ -170,19 +176,20 @@ static void remap(unsigned int i, enum ibnbd_disk_access mode, bool dirty)
 		CHECK_STR(pair_info(&p).state_detail, "held");
 		CHECK(reason_has("the server's disk is not ready yet (-123): "));
 	} else {
-		state = verdict == IBNBD_REMAP_FENCE || lost ? "fenced" : "open";
+		state = verdict == IBNBD_REMAP_FENCE || (lost && fence) ? "fenced" : "open";
 		CHECK_EQ(batch_wait(&p, &b), *state == 'f' ? -EIO : 0);
 		CHECK(pair_until(&p, state));
 		if (verdict == IBNBD_REMAP_FENCE)
 			CHECK_STR(pair_info(&p).reason, why);
 		else
-			CHECK_STR(pair_info(&p).reason, !lost ? "" :
+			CHECK_STR(pair_info(&p).reason, !lost || !fence ? "" :
 				  "the server may have lost its disk's write cache, and the last 1 MiB written were not flushed: close the disk and open it again to accept the loss");
 		CHECK_EQ(all_zero(p.s.disk, DISKSRV_BLOCK), *state == 'f' || !dirty);
 		/* given back, and everything on it fails */
 		batch_submit(&p, &c, IBNBD_REQ_READ, 1, 0);
 		CHECK_EQ(batch_wait(&p, &c), *state == 'f' ? -EIO : 0);
 		UNTIL(SRV(&p, closes) == (*state == 'f'));
+		CHECK_EQ(pair_info(&p).replays, lost && *state == 'o');
 		if (*state == 'o')
 			CHECK_EQ(pair_info(&p).bytes, new.nsectors * 512);
 	}
@@ -195,8 +202,9 @@ UNIT_TEST(the_same_disk_for_a_writer)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(changes); i++) {
-		remap(i, IBNBD_DISK_RW, false);
-		remap(i, IBNBD_DISK_RW, true);
+		remap(i, IBNBD_DISK_RW, false, false);
+		remap(i, IBNBD_DISK_RW, true, false);
+		remap(i, IBNBD_DISK_RW, true, true);
 	}
 }
 
@@ -205,7 +213,7 @@ UNIT_TEST(the_same_disk_for_a_reader)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(changes); i++)
-		remap(i, IBNBD_DISK_RO, false);
+		remap(i, IBNBD_DISK_RO, false, false);
 }
 
 UNIT_TEST(the_same_disk_while_a_machine_moves)
@@ -213,20 +221,22 @@ UNIT_TEST(the_same_disk_while_a_machine_moves)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(changes); i++) {
-		remap(i, IBNBD_DISK_MIGRATION, false);
-		remap(i, IBNBD_DISK_MIGRATION, true);
+		remap(i, IBNBD_DISK_MIGRATION, false, false);
+		remap(i, IBNBD_DISK_MIGRATION, true, false);
+		remap(i, IBNBD_DISK_MIGRATION, true, true);
 	}
 }
 
 /* What a flush has covered cannot be lost; who says so goes on without. */
 UNIT_TEST(another_epoch_after_a_flush)
 {
-	const struct ibnbd_disk_opts ignore = { .unflushed = IBNBD_DISK_UNFLUSHED_IGNORE };
+	const struct ibnbd_disk_opts fence = { .unflushed = IBNBD_DISK_UNFLUSHED_FENCE },
+		ignore = { .unflushed = IBNBD_DISK_UNFLUSHED_IGNORE };
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
 		UNIT_ROW("ignore %u", i);
-		pair_start(&p, i ? &ignore : NULL);
+		pair_start(&p, i ? &ignore : &fence);
 		batch_submit(&p, &b, IBNBD_REQ_WRITE, 4, 9);
 		CHECK_EQ(batch_wait(&p, &b), 0);
 		if (!i)
@@ -467,12 +477,13 @@ UNIT_TEST(a_mapping_that_the_server_has_closed)
 /* The disk reports a failed flush once; what it had to write may be dropped. */
 UNIT_TEST(a_flush_that_fails)
 {
+	const struct ibnbd_disk_opts fence = { .unflushed = IBNBD_DISK_UNFLUSHED_FENCE };
 	struct ibnbd_req req;
 	unsigned int i;
 
 	for (i = 0; i < 3; i++) {
 		UNIT_ROW("row %u", i);
-		pair_start(&p, NULL);
+		pair_start(&p, &fence);
 		req = (struct ibnbd_req){ .op = IBNBD_REQ_FLUSH };
 		if (i) {
 			batch_submit(&p, &b, IBNBD_REQ_WRITE, 8, 3);

@@ -70,20 +70,22 @@ static int plugin_key(const char *value)
 	return 0;
 }
 
-static int plugin_access(const char *value)
-{
-	static const char *const words[] = {
-		[IBNBD_DISK_RW] = "rw", [IBNBD_DISK_RO] = "ro", [IBNBD_DISK_MIGRATION] = "migration",
-	};
-	uint32_t i;
+static const char *const access_words[] = {
+	[IBNBD_DISK_RW] = "rw", [IBNBD_DISK_RO] = "ro", [IBNBD_DISK_MIGRATION] = "migration", NULL,
+};
 
-	for (i = IBNBD_DISK_RW; i <= IBNBD_DISK_MIGRATION; i++) {
-		if (!strcmp(value, words[i])) {
-			conf.disk.access = i;
+static const char *const unflushed_words[] = {
+	[IBNBD_DISK_UNFLUSHED_AUTO] = "auto", [IBNBD_DISK_UNFLUSHED_FENCE] = "fence",
+	[IBNBD_DISK_UNFLUSHED_IGNORE] = "ignore", [IBNBD_DISK_UNFLUSHED_REPLAY] = "replay", NULL,
+};
+
+static int plugin_word(const char *key, const char *value, const char *const *words,
+		       const char *all, uint32_t *number)
+{
+	for (*number = 0; words[*number]; ++*number)
+		if (!strcmp(value, words[*number]))
 			return 0;
-		}
-	}
-	nbdkit_error("access_mode=%s: rw, ro or migration", value);
+	nbdkit_error("%s=%s: %s", key, value, all);
 	return -1;
 }
 
@@ -102,9 +104,15 @@ static int plugin_config(const char *key, const char *value)
 	} else if (!strcmp(key, "key")) {
 		return plugin_key(value);
 	} else if (!strcmp(key, "access_mode")) {
-		return plugin_access(value);
+		return plugin_word(key, value, access_words, "rw, ro or migration",
+				   &conf.disk.access);
 	} else if (!strcmp(key, "queues")) {
 		return nbdkit_parse_uint32_t("queues", value, &conf.session.queues);
+	} else if (!strcmp(key, "unflushed")) {
+		return plugin_word(key, value, unflushed_words, "auto, replay, fence or ignore",
+				   &conf.disk.unflushed);
+	} else if (!strcmp(key, "retain_mb")) {
+		return nbdkit_parse_uint32_t("retain_mb", value, &conf.disk.retain_mb);
 	} else if (!strcmp(key, "hold")) {
 		if (nbdkit_parse_int("hold", value, &conf.hold))
 			return -1;
@@ -142,6 +150,9 @@ static int plugin_config_complete(void)
 	"access_mode=<MODE> rw (default), ro or migration.\n" \
 	"key=<FILE>         32 bytes; the name of the file is the name of the key.\n" \
 	"hold=<SECONDS>     How long requests wait without the server; default 100.\n" \
+	"unflushed=<WHAT>   If the server may have lost writes that no flush has covered: auto\n" \
+	"                   (default), replay, fence or ignore.\n" \
+	"retain_mb=<MIB>    Memory for the copies that replay sends again; default 64.\n" \
 	"queues=<N>         Connections per path; default 4."
 
 /* ---- the disk ----------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files and block devices: opened by a worker, described to clients as the kernel's server does
- * (ibnbd/server/blockio.c, ibnbd/server/fileio.c).
+ * Files, block devices and disks of NBD servers (nbd.c): opened by a worker, described to clients
+ * as the kernel's server does (ibnbd/server/blockio.c, ibnbd/server/fileio.c).
  *
  * A transfer that fits the alignment is direct. Any other one goes through the page cache, by a
  * descriptor of its own.
@@ -88,7 +88,9 @@ bool serverd_backing_volatile(const struct serverd_backing *b)
 {
 	char text[32];
 
-	if (!b->is_disk)
+	if (b->kind == SERVERD_NBD)
+		return serverd_nbd_can(b->nbd, SERVERD_NBD_FLUSH);
+	if (b->kind == SERVERD_FILE)
 		return true;		/* the page cache, and the disk below */
 	/* In doubt it has one: clients then send flushes, which do no harm. */
 	return serverd_sysfs_text(b->sysfs, "queue/write_cache", text, sizeof(text)) <= 0 ||
@@ -201,14 +203,18 @@ static int backing_open_path(struct serverd_find *f, int path)
 
 	if (fstat(path, &st))
 		return -errno;
-	f->b.is_disk = S_ISBLK(st.st_mode);
-	if (f->b.is_disk && f->io_mode == SERVERD_IO_FILE)
+	if (S_ISSOCK(st.st_mode)) {
+		f->b.kind = SERVERD_NBD;
+		return serverd_nbd_open(f, path);
+	}
+	f->b.kind = S_ISBLK(st.st_mode) ? SERVERD_DISK : SERVERD_FILE;
+	if (f->b.kind == SERVERD_DISK && f->io_mode == SERVERD_IO_FILE)
 		return backing_refuse(f, -EACCES,
 				      "only regular files are exported; see io_mode of server.conf");
-	if (!f->b.is_disk && f->io_mode == SERVERD_IO_BLOCK)
+	if (f->b.kind == SERVERD_FILE && f->io_mode == SERVERD_IO_BLOCK)
 		return backing_refuse(f, -EACCES,
 				      "only block devices are exported; see io_mode of server.conf");
-	return f->b.is_disk ? backing_open_disk(f, path) : backing_open_file(f, path);
+	return f->b.kind == SERVERD_DISK ? backing_open_disk(f, path) : backing_open_file(f, path);
 }
 
 void serverd_backing_open(struct serverd_find *f)
@@ -228,7 +234,8 @@ void serverd_backing_open(struct serverd_find *f)
 		return;
 	}
 	f->b.has_volatile = serverd_backing_volatile(&f->b);
-	serverd_identity(&f->b);
+	if (f->b.kind != SERVERD_NBD)
+		serverd_identity(&f->b);
 }
 
 void serverd_backing_close(struct serverd_backing *b)
@@ -238,6 +245,16 @@ void serverd_backing_close(struct serverd_backing *b)
 	if (b->fd >= 0 && b->fd != b->page_fd)
 		close(b->fd);
 	b->fd = b->page_fd = -1;
+	if (b->nbd)
+		serverd_nbd_close(b->nbd);
+	b->nbd = NULL;
+}
+
+int serverd_backing_flush(const struct serverd_backing *b)
+{
+	if (b->nbd)
+		return serverd_nbd_flush(b->nbd);
+	return fdatasync(b->fd) ? -errno : 0;
 }
 
 u64 serverd_backing_nsectors(const struct serverd_backing *b)
@@ -245,7 +262,9 @@ u64 serverd_backing_nsectors(const struct serverd_backing *b)
 	u64 size = 0;
 	struct stat st;
 
-	if (b->is_disk)
+	if (b->nbd)
+		return (serverd_nbd_size(b->nbd) & ~(u64)(b->block - 1)) >> IBNBD_SECTOR_SHIFT;
+	if (b->kind == SERVERD_DISK)
 		return ioctl(b->fd, BLKGETSIZE64, &size) ?
 			       0 : (size & ~(u64)(b->block - 1)) >> IBNBD_SECTOR_SHIFT;
 	if (fstat(b->fd, &st))
@@ -323,6 +342,29 @@ static void backing_describe_disk(const struct serverd_backing *b, bool copies,
 	rsp->discard_alignment = (u32)serverd_sysfs_number(b->sysfs, "discard_alignment");
 }
 
+static void backing_describe_nbd(const struct serverd_backing *b, struct ibnbd_open_rsp *rsp)
+{
+	u32 preferred = serverd_nbd_preferred(b->nbd);
+
+	rsp->physical_block_size = b->block;
+	if (preferred > b->block && ibnbd_msg_block_size_ok(preferred, SERVERD_BLOCK_MAX))
+		rsp->physical_block_size = (u16)preferred;
+	rsp->max_hw_sectors = BACKING_MAX_RANGE;
+	rsp->max_segments = U16_MAX;
+	rsp->writeback = serverd_backing_volatile(b);
+	rsp->fua = serverd_nbd_can(b->nbd, SERVERD_NBD_FUA);
+	if (serverd_nbd_can(b->nbd, SERVERD_NBD_READ_ONLY))
+		rsp->identity.flags |= IBNBD_ID_F_READ_ONLY;
+	if (serverd_nbd_can(b->nbd, SERVERD_NBD_ROTATIONAL))
+		rsp->identity.flags |= IBNBD_ID_F_ROTATIONAL;
+	if (serverd_nbd_can(b->nbd, SERVERD_NBD_ZERO))
+		rsp->max_write_zeroes_sectors = backing_range(U32_MAX, b->block);
+	if (!serverd_nbd_can(b->nbd, SERVERD_NBD_TRIM))
+		return;
+	rsp->max_discard_sectors = backing_range(U32_MAX, b->block);
+	rsp->discard_granularity = rsp->physical_block_size;
+}
+
 /* Secure erase is not offered: the disk's own secure erase has no asynchronous call. */
 void serverd_backing_describe(const struct serverd_backing *b, bool no_punch, bool copies,
 			      struct ibnbd_open_rsp *rsp)
@@ -332,7 +374,9 @@ void serverd_backing_describe(const struct serverd_backing *b, bool no_punch, bo
 	rsp->logical_block_size = b->block;
 	if (serverd_sysfs_number(b->sysfs, "queue/rotational"))
 		rsp->identity.flags |= IBNBD_ID_F_ROTATIONAL;
-	if (b->is_disk)
+	if (b->nbd)
+		backing_describe_nbd(b, rsp);
+	else if (b->kind == SERVERD_DISK)
 		backing_describe_disk(b, copies, rsp);
 	else
 		backing_describe_file(b, no_punch, rsp);

@@ -86,7 +86,7 @@ static int claim_take(struct serverd_export *e, const struct serverd_open *o, co
 
 	if (!o->claims)
 		return 0;
-	if (!e->disk) {
+	if (e->kind != SERVERD_DISK) {
 		if (!o->b.used_here || e->writers)
 			return 0;
 		*why = "another program of the server has the file open for writing; see losetup -j, fuser";
@@ -106,7 +106,7 @@ static int claim_take(struct serverd_export *e, const struct serverd_open *o, co
 
 static void claim_drop(struct serverd_export *e, const struct serverd_open *o)
 {
-	if (!o->claims || !e->disk || --e->claims)
+	if (!o->claims || e->kind != SERVERD_DISK || --e->claims)
 		return;
 	close(e->claim_fd);
 	e->claim_fd = -1;
@@ -118,7 +118,8 @@ static void writer_id(const struct serverd_export *e, struct ibnbd_identity *id)
 {
 	*id = e->identity;
 	if (id->kind == IBNBD_ID_NONE)
-		ibnbd_identity_number(e->disk ? 0 : e->ino, e->generation, e->dev, id);
+		ibnbd_identity_number(e->kind == SERVERD_DISK ? 0 : e->ino, e->generation, e->dev,
+				      id);
 }
 
 static void writer_note(struct serverd *d, struct serverd_export *e,
@@ -254,8 +255,8 @@ static void epoch_doubt_neighbours(struct serverd *d, struct serverd_export *e)
 	struct serverd_export *other;
 
 	for (other = d->exports; other; other = other->next)
-		if (other != e && e->disk && other->disk && other->disk_dev == e->disk_dev &&
-		    other->cache_volatile && other->opens)
+		if (other != e && e->kind == SERVERD_DISK && other->kind == e->kind &&
+		    other->disk_dev == e->disk_dev && other->cache_volatile && other->opens)
 			epoch_lost(d, other, export_name(other),
 				   "a flush of its disk has failed");
 }
@@ -267,6 +268,46 @@ void serverd_export_doubt(struct serverd *d, struct serverd_export *e)
 	epoch_doubt_neighbours(d, e);
 }
 
+/* ---- NBD ------------------------------------------------------------------------- */
+
+static bool nbd_is_of(const struct serverd_nbd *n, const struct serverd_export *e)
+{
+	const struct serverd_open *o = e->opens;
+
+	while (o && o->b.nbd != n)
+		o = o->of_export;
+	return o;
+}
+
+void serverd_export_cut(struct serverd *d, const struct serverd_nbd *n)
+{
+	struct serverd_export *e = d->exports;
+	struct serverd_open *o, *next;
+
+	while (e && !nbd_is_of(n, e))
+		e = e->next;
+	if (!e)
+		return;
+	epoch_lost(d, e, export_name(e), "the connection to its NBD server broke");
+	for (o = e->opens; o; o = next) {
+		next = o->of_export;
+		serverd_open_lose(d, o, "the connection to its NBD server broke");
+	}
+}
+
+/* Several connections to one NBD server show the same data only if it says so. */
+static int nbd_take(struct serverd *d, const struct serverd_export *e, struct serverd_open *open,
+		    const char **why)
+{
+	if (!open->b.nbd)
+		return 0;
+	if (e->opens && !serverd_nbd_can(open->b.nbd, SERVERD_NBD_MULTI)) {
+		*why = "its NBD server can have one client only (no MULTI_CONN), and it is open here already";
+		return -EBUSY;
+	}
+	return serverd_nbd_watch(d, open->b.nbd);
+}
+
 /* ---- attach and detach ---------------------------------------------------------- */
 
 static struct serverd_export *export_find(struct serverd *d, const struct serverd_backing *b)
@@ -274,7 +315,7 @@ static struct serverd_export *export_find(struct serverd *d, const struct server
 	struct serverd_export *e;
 
 	for (e = d->exports; e; e = e->next)
-		if (e->disk == b->is_disk && e->dev == b->dev && e->ino == b->ino)
+		if (e->kind == b->kind && e->dev == b->dev && e->ino == b->ino)
 			break;
 	return e;
 }
@@ -285,7 +326,7 @@ static struct serverd_export *export_new(struct serverd *d, const struct serverd
 
 	if (!e)
 		return NULL;
-	e->disk = b->is_disk;
+	e->kind = b->kind;
 	e->dev = b->dev;
 	e->ino = b->ino;
 	e->generation = b->generation;
@@ -328,6 +369,7 @@ int serverd_export_attach(struct serverd *d, struct serverd_open *open, const ch
 		return -ENOMEM;
 	err = place_ask(d, e, open, why);
 	err = err ?: claim_take(e, open, why);
+	err = err ?: nbd_take(d, e, open, why);
 	if (err) {
 		export_drop_unused(d, e);
 		return err;
@@ -336,7 +378,8 @@ int serverd_export_attach(struct serverd *d, struct serverd_open *open, const ch
 	epoch_note(d, e, open);
 	open->export = e;
 	open->copies = d->conf->copy == SERVERD_COPY_ALWAYS ||
-		       (d->conf->copy == SERVERD_COPY_AUTO && (!e->disk || open->b.stable));
+		       (d->conf->copy == SERVERD_COPY_AUTO &&
+			(e->kind == SERVERD_FILE || open->b.stable));
 	if (ibnbd_access_writes(open->access))
 		e->writers++;
 	for (end = &e->opens; *end; end = &(*end)->of_export)
@@ -373,6 +416,8 @@ void serverd_export_detach(struct serverd *d, struct serverd_open *open)
 		at = &(*at)->of_export;
 	*at = open->of_export;
 	claim_drop(e, open);
+	if (open->b.nbd)
+		serverd_nbd_unwatch(d, open->b.nbd);
 	if (ibnbd_access_writes(open->access)) {
 		e->writers--;
 		writer_left(d, e, open);
@@ -447,7 +492,7 @@ void serverd_exports_look(struct serverd *d)
 		if (!e->opens)
 			continue;
 		export_look_size(d, e);
-		if (e->disk)
+		if (e->kind == SERVERD_DISK)
 			export_look_cache(d, e);
 	}
 }

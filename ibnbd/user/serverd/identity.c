@@ -168,13 +168,14 @@ static void identity_instance(struct serverd_backing *b, u64 diskseq)
 {
 	struct ibnbd_identity_now n = {
 		.boot = serverd_identity_boot(), .has_disk = b->sysfs[0], .diskseq = diskseq,
-		.is_disk = b->is_disk, .dev = b->dev, .ino = b->ino, .generation = b->generation,
+		.is_disk = b->kind == SERVERD_DISK, .dev = b->dev, .ino = b->ino,
+		.generation = b->generation,
 	};
 	char text[IBNBD_IDENTITY_TEXT], part[64];
 
 	if (!*n.boot || (n.has_disk && !diskseq))
 		return;
-	if (b->is_disk && b->dev != b->disk_dev) {
+	if (b->kind == SERVERD_DISK && b->dev != b->disk_dev) {
 		snprintf(part, sizeof(part), "/sys/dev/block/%u:%u", b->dev >> 20,
 			 b->dev & 0xfffff);
 		n.start = serverd_sysfs_number(part, "start");
@@ -187,7 +188,7 @@ void serverd_identity(struct serverd_backing *b)
 	u64 diskseq = serverd_sysfs_number(b->sysfs, "diskseq");
 	char boot[96];
 
-	b->id_unknown = b->is_disk ? identity_of_disk(b) : identity_of_file(b);
+	b->id_unknown = b->kind == SERVERD_DISK ? identity_of_disk(b) : identity_of_file(b);
 	b->cache_id = b->id;
 	if (b->id.kind == IBNBD_ID_NONE)
 		identity_instance(b, diskseq);

@@ -62,6 +62,9 @@ static void io_end(struct serverd *d, struct serverd_io *io, int err)
 	/* To the client it means a device that the server does not know (protocol 10.2). */
 	if (err == -ENOTCONN)
 		err = -EIO;
+	/* Its NBD server is gone: the client opens it again, and sends this again. */
+	if (err && open->lost && open->b.nbd)
+		err = -ENOTCONN;
 	if (!err && ibnbd_access_shows_disk(&io->msg) && io_is_of_old(open))
 		err = -ENOTCONN;
 	free(io->private);
@@ -96,6 +99,7 @@ static void io_call(struct serverd *d, struct serverd_io *io, enum serverd_ring_
 {
 	io->call.op = op;
 	io->call.fd = io->open->b.fd;
+	io->call.nbd = io->open->b.nbd;
 	io->call.flags = 0;
 	io->call.done = done;
 }
@@ -104,7 +108,8 @@ static void io_call(struct serverd *d, struct serverd_io *io, enum serverd_ring_
 
 static bool mixed_matters(const struct serverd_io *io)
 {
-	return io->msg.op == IBNBD_OP_WRITE && !io->open->b.is_disk && io->open->b.align;
+	return io->msg.op == IBNBD_OP_WRITE && io->open->b.kind == SERVERD_FILE &&
+	       io->open->b.align;
 }
 
 static bool mixed_enter(struct serverd_export *e, const struct serverd_io *io)
@@ -151,6 +156,18 @@ static void mixed_start(struct serverd *d, struct serverd_io *io)
 
 static void io_transfer(struct serverd *d, struct serverd_io *io);
 
+static void io_ended(struct serverd *d, struct serverd_ring_job *r)
+{
+	io_answered(d, io_of(r), r->res < 0 ? r->res : 0);
+}
+
+/* Of an NBD server that does not know FUA. */
+static bool io_flushes_behind(const struct serverd_io *io)
+{
+	return io->open->b.nbd && io->msg.op == IBNBD_OP_WRITE && io->msg.flags & IBNBD_F_FUA &&
+	       !serverd_nbd_can(io->open->b.nbd, SERVERD_NBD_FUA);
+}
+
 static void io_moved(struct serverd *d, struct serverd_ring_job *r)
 {
 	struct serverd_io *io = io_of(r);
@@ -158,7 +175,7 @@ static void io_moved(struct serverd *d, struct serverd_ring_job *r)
 
 	if (mixed_matters(io))
 		mixed_leave(d, io->open->export, io);
-	if (n == -EINVAL && io->direct && !io->open->b.is_disk) {
+	if (n == -EINVAL && io->direct && io->open->b.kind == SERVERD_FILE) {
 		io->buffered = true;
 		io_transfer(d, io);
 		return;
@@ -174,10 +191,14 @@ static void io_moved(struct serverd *d, struct serverd_ring_job *r)
 	if (io->private && io->msg.op == IBNBD_OP_READ)
 		memcpy((u8 *)io->op->data + io->done, (u8 *)io->private + io->done, (size_t)n);
 	io->done += (u32)n;
-	if (io->done < io->msg.bytes)
+	if (io->done < io->msg.bytes) {
 		io_transfer(d, io);
-	else
+	} else if (io_flushes_behind(io)) {
+		io_call(d, io, SERVERD_FSYNC, io_ended);
+		serverd_ring(d, &io->call);
+	} else {
 		io_answered(d, io, 0);
+	}
 }
 
 static void io_transfer(struct serverd *d, struct serverd_io *io)
@@ -195,7 +216,7 @@ static void io_transfer(struct serverd *d, struct serverd_io *io)
 	io->call.buf = buf + io->done;
 	io->call.len = len;
 	io->call.pos = pos;
-	if (write && (!io->direct || io->msg.flags & IBNBD_F_FUA))
+	if (write && (!io->direct || (io->msg.flags & IBNBD_F_FUA && !io_flushes_behind(io))))
 		io->call.flags = RWF_DSYNC;
 	mixed_start(d, io);
 }
@@ -229,11 +250,6 @@ static void io_data(struct serverd *d, struct serverd_io *io)
 
 /* ---- the rest ------------------------------------------------------------------------- */
 
-static void io_ended(struct serverd *d, struct serverd_ring_job *r)
-{
-	io_answered(d, io_of(r), r->res < 0 ? r->res : 0);
-}
-
 static void io_range(struct serverd *d, struct serverd_io *io, enum serverd_ring_op op, int flags,
 		     void (*done)(struct serverd *d, struct serverd_ring_job *r))
 {
@@ -248,7 +264,7 @@ static void io_punched(struct serverd *d, struct serverd_ring_job *r)
 {
 	struct serverd_io *io = io_of(r);
 
-	if (r->res == -EOPNOTSUPP && !io->open->b.is_disk)
+	if (r->res == -EOPNOTSUPP && io->open->b.kind == SERVERD_FILE)
 		io->open->export->no_punch = true;
 	if (r->res == -EOPNOTSUPP && io->msg.op == IBNBD_OP_WRITE_ZEROES)
 		io_range(d, io, SERVERD_FALLOCATE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
@@ -259,7 +275,7 @@ static void io_punched(struct serverd *d, struct serverd_ring_job *r)
 
 static void io_discard(struct serverd *d, struct serverd_io *io)
 {
-	if (io->open->b.is_disk)
+	if (io->open->b.kind != SERVERD_FILE)
 		io_range(d, io, SERVERD_DISCARD, 0, io_ended);
 	else
 		io_range(d, io, SERVERD_FALLOCATE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -130,7 +130,7 @@ static int lookup_walk(struct serverd_find *f, const struct ibnbd_export_path *p
 	return fd;
 }
 
-/* A block device on a file system that may carry devices, or a regular file. */
+/* A block device on a file system that may carry devices, a regular file, or a socket. */
 static int lookup_check(struct serverd_find *f, int fd)
 {
 	struct statvfs fs;
@@ -138,10 +138,10 @@ static int lookup_check(struct serverd_find *f, int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (S_ISREG(st.st_mode))
+	if (S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode))
 		return 0;
 	if (!S_ISBLK(st.st_mode))
-		return lookup_refuse(f, -ENOTBLK, "neither a block device nor a regular file");
+		return lookup_refuse(f, -ENOTBLK, "neither a block device nor a regular file, nor the socket of an NBD server");
 	if (!fstatvfs(fd, &fs) && fs.f_flag & ST_NODEV)
 		return lookup_refuse(f, -EACCES, "its file system is mounted with nodev");
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The program: options, the loop, signals. One epoll set has what libibtrs waits for, the ring, the
- * workers and the signals.
+ * workers, the sockets of NBD servers and the signals.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 
 static const char usage[] =
 	"usage: ibnbd-serverd [OPTION]...\n"
-	"Exports the files and block devices of server.conf, in user space.\n"
+	"Exports the files, block devices and NBD servers of server.conf, in user space.\n"
 	"\n"
 	"  -l, --listen AT        ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/PATH; may be\n"
 	"                         repeated; without it ip::: with port_nr of server.conf\n"
@@ -193,17 +193,20 @@ static void main_signal(struct serverd *d, int fd)
 		d->stopping = true;
 }
 
-static void main_turn(struct serverd *d, int ep, int signals)
+static void main_turn(struct serverd *d, int signals)
 {
 	struct ibtrs_op *op[MAIN_OPS];
 	struct epoll_event ev[8];
 	int i, n;
 
+	serverd_nbd_done(d);
 	serverd_ring_flush(d);
-	n = epoll_wait(ep, ev, 8, SERVERD_LOOK_MS);
+	n = epoll_wait(d->ep, ev, 8, SERVERD_LOOK_MS);
 	for (i = 0; i < n; i++)
 		if (ev[i].data.fd == signals)
 			main_signal(d, signals);
+		else
+			serverd_nbd_ready(d, ev[i].data.fd, ev[i].events);
 	serverd_ring_done(d);
 	serverd_jobs_done(d);
 	if (d->stopping)
@@ -228,26 +231,26 @@ static void main_look(struct serverd *d, u64 *looked)
 	notify_systemd("WATCHDOG=1");
 }
 
-static int main_watch(int ep, int fd)
+static int main_watch(struct serverd *d, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
 
-	return fd >= 0 && epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	return fd >= 0 && epoll_ctl(d->ep, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
 /*
  * Requests end, what was open is flushed and closed, the records are kept. The session of a client
  * is there as long as its requests, so the transport goes first.
  */
-static void main_stop(struct serverd *d, int ep, int signals)
+static void main_stop(struct serverd *d, int signals)
 {
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	while (ibtrs_srv_free(d->srv))
-		main_turn(d, ep, signals);
+		main_turn(d, signals);
 	d->srv = NULL;
 	for (serverd_sessions_reap(d); d->sessions; serverd_sessions_reap(d))
-		main_turn(d, ep, signals);
+		main_turn(d, signals);
 	serverd_records_keep_now(d);
 }
 
@@ -340,24 +343,25 @@ static int main_new(struct serverd *d)
 
 static int main_run(struct serverd *d)
 {
-	int ep = epoll_create1(EPOLL_CLOEXEC), signals = main_signals(), rc, err;
+	int signals = main_signals(), rc, err;
 	u64 looked = serverd_now_ms();
 
+	d->ep = epoll_create1(EPOLL_CLOEXEC);
 	rc = main_new(d);
 	if (rc)
 		return rc;
-	err = main_watch(ep, signals);
-	err = err ?: main_watch(ep, ibtrs_srv_fd(d->srv));
-	err = err ?: main_watch(ep, serverd_ring_fd(d));
-	err = err ?: main_watch(ep, d->jobs_fd);
+	err = main_watch(d, signals);
+	err = err ?: main_watch(d, ibtrs_srv_fd(d->srv));
+	err = err ?: main_watch(d, serverd_ring_fd(d));
+	err = err ?: main_watch(d, d->jobs_fd);
 	if (err)
 		return say_error(SAY_FAILED, "no epoll set: %s", strerror(-err));
 	notify_systemd("READY=1");
 	while (!d->stopping) {
-		main_turn(d, ep, signals);
+		main_turn(d, signals);
 		main_look(d, &looked);
 	}
-	main_stop(d, ep, signals);
+	main_stop(d, signals);
 	serverd_ring_stop(d);
 	return 0;
 }

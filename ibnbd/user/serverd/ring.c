@@ -98,8 +98,13 @@ static struct io_uring_sqe *ring_entry(struct serverd *d)
 
 void serverd_ring(struct serverd *d, struct serverd_ring_job *r)
 {
-	struct io_uring_sqe *sqe = d->ring && r->op != SERVERD_DISCARD ? ring_entry(d) : NULL;
+	struct io_uring_sqe *sqe;
 
+	if (r->nbd) {
+		serverd_nbd(d, r);
+		return;
+	}
+	sqe = d->ring && r->op != SERVERD_DISCARD ? ring_entry(d) : NULL;
 	if (!sqe) {
 		r->job.run = ring_run;
 		r->job.done = ring_ran;

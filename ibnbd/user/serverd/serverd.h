@@ -95,11 +95,15 @@ unsigned int serverd_conf_key(void *priv, const char *name,
 
 /* ---- backing.c, lookup.c: the object behind an open -------------------------- */
 
+enum serverd_kind { SERVERD_FILE, SERVERD_DISK, SERVERD_NBD };
+
 /**
- * struct serverd_backing - a file or a block device that is open
+ * struct serverd_backing - a file, a block device or an NBD server's disk that is open
+ * @nbd: of the last; it has no @fd
  * @fd: for everything that fits @align; @page_fd: through the page cache; -1: it has none
  * @align: of direct I/O; 0: it cannot do any, and @fd is @page_fd
- * @dev, @ino, @generation: the inode, or the number of the device; as the kernel counts devices
+ * @dev, @ino, @generation: the inode, or the number of the device; as the kernel counts devices; or
+ *	what stands for it in the records
  * @disk_dev: the whole disk
  * @sysfs: directory of the whole disk below /sys, or of the disk below its file system; or empty
  * @boot: this boot and this disk as a number, for its record; 0: it is not known
@@ -107,7 +111,8 @@ unsigned int serverd_conf_key(void *priv, const char *name,
 struct serverd_backing {
 	int fd;
 	int page_fd;
-	bool is_disk;
+	struct serverd_nbd *nbd;
+	enum serverd_kind kind;
 	bool writes;
 	u32 align;
 	u32 block;
@@ -151,6 +156,8 @@ u64 serverd_backing_nsectors(const struct serverd_backing *b);
 void serverd_backing_describe(const struct serverd_backing *b, bool no_punch, bool copies,
 			      struct ibnbd_open_rsp *rsp);
 bool serverd_backing_volatile(const struct serverd_backing *b);
+/* Make what was written durable; waits. */
+int serverd_backing_flush(const struct serverd_backing *b);
 /* A number below the disk's directory in /sys; 0: there is none. */
 u64 serverd_sysfs_number(const char *dir, const char *attr);
 int serverd_sysfs_text(const char *dir, const char *attr, char *buf, size_t size);
@@ -190,7 +197,7 @@ struct serverd_io;
 
 /**
  * struct serverd_export - a disk or file that somebody has open
- * @disk, @dev, @ino, @generation: which
+ * @kind, @dev, @ino, @generation: which
  * @writers: W of protocol 10.4
  * @claim_fd: keeps this host from the disk; @claims: opens that want it
  * @directs: direct writes that are under way; @mixed: a write through the page cache is
@@ -198,7 +205,7 @@ struct serverd_io;
  */
 struct serverd_export {
 	struct serverd_export *next;
-	bool disk;
+	enum serverd_kind kind;
 	u32 dev;
 	u64 ino;
 	u32 generation;
@@ -277,6 +284,8 @@ void serverd_export_describe(struct serverd *d, struct serverd_open *open,
 void serverd_export_kept(struct serverd *d, struct serverd_export *e, bool kept);
 /* A flush has failed: the cache of the disk may have dropped what it could not write. */
 void serverd_export_doubt(struct serverd *d, struct serverd_export *e);
+/* The connection to its NBD server broke: whoever has the disk open must open it again. */
+void serverd_export_cut(struct serverd *d, const struct serverd_nbd *n);
 /* Sizes, and caches that were switched on. */
 void serverd_exports_look(struct serverd *d);
 
@@ -336,17 +345,19 @@ enum serverd_ring_op {
 	SERVERD_WRITE,
 	SERVERD_FSYNC,
 	SERVERD_FALLOCATE,
-	SERVERD_DISCARD,		/* of a block device: always a worker */
+	SERVERD_DISCARD,		/* of a block device by a worker, or by NBD */
 };
 
 /**
  * struct serverd_ring_job - a call of the kernel
+ * @nbd: its server does it in place of the kernel; or NULL
  * @done: with @res, as the call returns it: bytes or a negative errno
  * @flags: RWF_*, or the mode of fallocate(2)
  */
 struct serverd_ring_job {
 	struct serverd_job job;		/* for a worker, where there is no ring; first */
 	enum serverd_ring_op op;
+	struct serverd_nbd *nbd;
 	int fd;
 	void *buf;
 	u32 len;
@@ -363,6 +374,33 @@ void serverd_ring_flush(struct serverd *d);
 void serverd_ring_done(struct serverd *d);
 void serverd_ring_stop(struct serverd *d);
 
+/* ---- nbd.c: disks that an NBD server has ---------------------------------------- */
+
+enum serverd_nbd_ability {
+	SERVERD_NBD_FLUSH,
+	SERVERD_NBD_FUA,
+	SERVERD_NBD_TRIM,
+	SERVERD_NBD_ZERO,
+	SERVERD_NBD_READ_ONLY,
+	SERVERD_NBD_ROTATIONAL,
+	SERVERD_NBD_MULTI,		/* what one connection flushed, the others see */
+};
+
+/* In a worker, or where nobody waits for it. */
+int serverd_nbd_open(struct serverd_find *f, int path);
+void serverd_nbd_close(struct serverd_nbd *n);
+int serverd_nbd_flush(struct serverd_nbd *n);
+/* In the thread of the server, between watch and unwatch: calls, as those of the ring. */
+int serverd_nbd_watch(struct serverd *d, struct serverd_nbd *n);
+void serverd_nbd_unwatch(struct serverd *d, struct serverd_nbd *n);
+void serverd_nbd(struct serverd *d, struct serverd_ring_job *r);
+void serverd_nbd_ready(struct serverd *d, int fd, u32 events);
+void serverd_nbd_done(struct serverd *d);
+/* What the server said when it was connected. Sizes are bytes; 0: it is not known. */
+u64 serverd_nbd_size(const struct serverd_nbd *n);
+u32 serverd_nbd_preferred(const struct serverd_nbd *n);
+bool serverd_nbd_can(const struct serverd_nbd *n, enum serverd_nbd_ability what);
+
 /* ---- main.c ----------------------------------------------------------------------- */
 
 struct serverd {
@@ -374,7 +412,9 @@ struct serverd {
 	struct serverd_records *records;
 	struct serverd_jobs *jobs;
 	int jobs_fd;
+	int ep;
 	struct serverd_ring *ring;
+	struct serverd_nbd *nbds;
 	bool stopping;
 };
 

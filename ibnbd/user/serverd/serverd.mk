@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What ibnbd-serverd is built from besides libibtrs: liburing-dev, libblkid-dev.
+# What ibnbd-serverd is built from besides libibtrs: liburing-dev, libblkid-dev, libnbd-dev.
 SERVERD_SRC := $(filter-out %/ibnbd-serverd.c,$(wildcard $(TOP)/ibnbd/user/serverd/*.c)) \
 	$(addprefix $(TOP)/ibnbd/logic/,access.c epoch.c export.c identity.c mapopt.c \
 	  mapopt_format.c policy.c record.c text.c) \
@@ -8,4 +8,4 @@ SERVERD_SRC := $(filter-out %/ibnbd-serverd.c,$(wildcard $(TOP)/ibnbd/user/serve
 	  maps_file.c maps_lex.c maps_option.c maps_value.c policy_conf.c server_conf.c) \
 	$(addprefix $(TOP)/tools/host/,hostname.c links.c notify.c store.c sysfs.c) \
 	$(addprefix $(TOP)/tools/out/,escape.c say.c)
-SERVERD_LIBS := -luring -lblkid
+SERVERD_LIBS := -luring -lblkid -lnbd

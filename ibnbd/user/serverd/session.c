@@ -150,7 +150,7 @@ static void open_flush_run(struct serverd_job *job)
 {
 	struct serverd_open *open = open_of(job);
 
-	open->flushed = open->flush_tried && !fdatasync(open->b.fd);
+	open->flushed = open->flush_tried && !serverd_backing_flush(&open->b);
 }
 
 /* Of two writers that close at the same time the second one is the last only now. */
@@ -172,6 +172,8 @@ static void open_flush_done(struct serverd *d, struct serverd_job *job)
 void serverd_open_release(struct serverd *d, struct serverd_open *open)
 {
 	open->flush_tried = serverd_export_last_writer(open);
+	if (open->b.nbd)
+		serverd_nbd_unwatch(d, open->b.nbd);	/* the worker has it now */
 	open->job.run = open_flush_run;
 	open->job.done = open_flush_done;
 	serverd_job(d, &open->job);
