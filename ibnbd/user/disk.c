@@ -40,6 +40,16 @@ void disk_tell(struct ibnbd_disk *d, u32 news)
 	pthread_mutex_unlock(&d->news_lock);
 }
 
+bool disk_stops(struct ibnbd_disk *d)
+{
+	bool stops;
+
+	pthread_mutex_lock(&d->news_lock);
+	stops = d->news & DISK_NEWS_STOP;
+	pthread_mutex_unlock(&d->news_lock);
+	return stops;
+}
+
 static void disk_link(void *disk)
 {
 	disk_tell(disk, DISK_NEWS_LINK);

@@ -178,6 +178,8 @@ struct ibnbd_disk {
 u64 disk_now(void);
 /* Wakes the control thread. Any thread, under any lock. */
 void disk_tell(struct ibnbd_disk *d, u32 news);
+/* Is it being closed? */
+bool disk_stops(struct ibnbd_disk *d);
 __printf(3, 4) int disk_why(char why[IBTRS_WHY_LEN], int err, const char *fmt, ...);
 
 /* ---- account.c: writes that no flush has covered ------------------------- */

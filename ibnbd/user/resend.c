@@ -155,7 +155,7 @@ static int kept_call(struct ibnbd_disk *d, const struct disk_grant *g, const str
 	int err;
 
 	io.hdr_len = (u16)ibnbd_msg_io_encode(&hdr, g->version, m);
-	if (!disk_ask_on(d, g->ups))
+	if (disk_stops(d) || !disk_ask_on(d, g->ups))
 		return -ECONNRESET;
 	err = ibtrs_clt_call_io(d->clt, &io, timeout_ms);
 	*at_large |= err == -ETIMEDOUT || err == -ECONNRESET;
@@ -193,9 +193,9 @@ void disk_kept_low(struct ibnbd_disk *d)
 	pthread_mutex_lock(&d->lock);
 	if (d->state == IBNBD_DEV_OPEN && d->grant.rsp.device_id == g.rsp.device_id &&
 	    d->grant.ups == g.ups) {
-		if (!err)
+		if (!err && !READ_ONCE(d->flush_failed))
 			disk_account_flushed(d, &op);
-		else if (!disk_ask_unreached(err))
+		else if (err && !disk_ask_unreached(err))
 			disk_account_doubt(d);
 	}
 	pthread_mutex_unlock(&d->lock);

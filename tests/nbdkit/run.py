@@ -416,6 +416,36 @@ def an_nbd_server_dies(w):
 
 
 @test
+def an_nbd_server_that_hangs(w):
+    """It takes its own disk with it, and no other one; nor the end of a mapping."""
+    has_qcow2(w)
+    other = w.dir / "disks/db2"
+    other.write_bytes(bytes(SIZE))
+    assert w.start("hold=-1") is None, w.said()
+    w.sh("h.pwrite(b'x' * 65536, 0)")
+    w.backend.send_signal(signal.SIGSTOP)
+    load = subprocess.Popen(["nbdsh", "-u", w.uri, "-c",
+                             "assert h.pread(4096, 0) == b'x' * 4096"], env=w.env)
+    again = lambda: w.run("nbdkit", "-U", "-", LIB / "nbdkit-ibnbd-plugin.so", "session=store2",
+                          "device=db2", f"path=unix:{w.at}", "--run",
+                          "qemu-io -f raw -c 'write -P 7 0 4k' -c flush $uri")
+    again()
+    assert other.read_bytes()[:4096] == b"\7" * 4096, "the other disk was not written"
+    time.sleep(1)
+    assert load.poll() is None, "the NBD server hangs, and a read has ended"
+    w.backend.send_signal(signal.SIGCONT)
+    assert load.wait(30) == 0, w.said()
+    w.backend.send_signal(signal.SIGSTOP)
+    w.nbdkit.kill()                             # the flush behind its last writer waits
+    w.nbdkit.wait()
+    time.sleep(1)
+    again()
+    w.backend.send_signal(signal.SIGCONT)
+    assert w.start() is None, w.said()
+    w.qemu("read -P 0x78 0 64k")
+
+
+@test
 def which_disk_an_nbd_server_has(w):
     """Its description tells one disk from another."""
     has_qcow2(w, "--description=disk one")

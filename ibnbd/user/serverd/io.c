@@ -62,9 +62,14 @@ static void io_end(struct serverd *d, struct serverd_io *io, int err)
 	/* To the client it means a device that the server does not know (protocol 10.2). */
 	if (err == -ENOTCONN)
 		err = -EIO;
-	/* Its NBD server is gone: the client opens it again, and sends this again. */
-	if (err && open->lost && open->b.nbd)
+	/*
+	 * The client opens it again, and sends this again. Where the connection broke before the
+	 * open was published, nobody has told the client so far.
+	 */
+	if (err && open->b.nbd && serverd_nbd_gone(open->b.nbd)) {
+		serverd_open_lose(d, open, "the connection to its NBD server broke");
 		err = -ENOTCONN;
+	}
 	if (!err && ibnbd_access_shows_disk(&io->msg) && io_is_of_old(open))
 		err = -ENOTCONN;
 	free(io->private);

@@ -5,7 +5,8 @@
  *
  * Each open has a connection of its own. A worker makes it and ends it; in between it belongs to
  * the thread of the server, whose epoll set has its socket. Calls that have ended are kept in a
- * list, since libnbd must not be called from its own callbacks.
+ * list, since libnbd must not be called from its own callbacks. What the NBD server can do is asked
+ * once: libnbd has a lock, which a worker that flushes may hold for long.
  *
  * A connection that breaks has lost the write cache, as far as anybody knows: a new cache epoch
  * begins, and all that have the disk open must open it again. Until the NBD server is back, that is
@@ -29,7 +30,10 @@ struct serverd_nbd {
 	int fd;
 	bool wants_out;			/* as the epoll set has it */
 	bool dead;
+	u32 can;			/* a bit for each enum serverd_nbd_ability */
+	u32 preferred;
 	u32 max_len;			/* of a call */
+	u64 size;
 	struct serverd_job *ended;
 	struct serverd_job **ended_end;
 	struct serverd_nbd *next;
@@ -101,16 +105,37 @@ static void nbd_name(struct serverd_backing *b, int path)
 		ibnbd_identity_number(b->ino, 0, b->dev, &b->cache_id);
 }
 
+static u32 nbd_abilities(struct nbd_handle *h)
+{
+	static int (*const asks[])(struct nbd_handle *h) = {
+		[SERVERD_NBD_FLUSH]		= nbd_can_flush,
+		[SERVERD_NBD_FUA]		= nbd_can_fua,
+		[SERVERD_NBD_TRIM]		= nbd_can_trim,
+		[SERVERD_NBD_ZERO]		= nbd_can_zero,
+		[SERVERD_NBD_READ_ONLY]		= nbd_is_read_only,
+		[SERVERD_NBD_ROTATIONAL]	= nbd_is_rotational,
+		[SERVERD_NBD_MULTI]		= nbd_can_multi_conn,
+	};
+	u32 i, can = 0;
+
+	for (i = 0; i < ARRAY_SIZE(asks); i++)
+		if (asks[i](h) == 1)
+			can |= 1u << i;
+	return can;
+}
+
 static int nbd_open(struct serverd_find *f, int path)
 {
 	struct serverd_backing *b = &f->b;
 	struct nbd_handle *h = b->nbd->h;
 	int err = nbd_handshake(f, h, path);
+	int64_t size;
 	u32 block;
 
 	if (err)
 		return err;
-	if (f->writes && nbd_is_read_only(h))
+	b->nbd->can = nbd_abilities(h);
+	if (f->writes && serverd_nbd_can(b->nbd, SERVERD_NBD_READ_ONLY))
 		return nbd_refuse(f, -EACCES,
 				  "the NBD server has it read-only; map it with access_mode=ro");
 	block = nbd_block(h, LIBNBD_SIZE_MINIMUM);
@@ -119,6 +144,9 @@ static int nbd_open(struct serverd_find *f, int path)
 		return nbd_refuse(f, -EINVAL, "its smallest block is above 32768, or no power of two");
 	b->nbd->fd = nbd_aio_get_fd(h);
 	b->nbd->max_len = nbd_block(h, LIBNBD_SIZE_MAXIMUM);
+	b->nbd->preferred = nbd_block(h, LIBNBD_SIZE_PREFERRED);
+	size = nbd_get_size(h);
+	b->nbd->size = size > 0 ? (u64)size : 0;
 	nbd_name(b, path);
 	return 0;
 }
@@ -148,40 +176,27 @@ int serverd_nbd_flush(struct serverd_nbd *n)
 {
 	if (n->dead)
 		return -ENOTCONN;
-	return nbd_can_flush(n->h) == 1 && nbd_flush(n->h, 0) ? -EIO : 0;
+	return serverd_nbd_can(n, SERVERD_NBD_FLUSH) && nbd_flush(n->h, 0) ? -EIO : 0;
 }
 
 u64 serverd_nbd_size(const struct serverd_nbd *n)
 {
-	int64_t size = nbd_get_size(n->h);
-
-	return size > 0 ? (u64)size : 0;
+	return n->size;
 }
 
 bool serverd_nbd_can(const struct serverd_nbd *n, enum serverd_nbd_ability what)
 {
-	switch (what) {
-	case SERVERD_NBD_FLUSH:
-		return nbd_can_flush(n->h) == 1;
-	case SERVERD_NBD_FUA:
-		return nbd_can_fua(n->h) == 1;
-	case SERVERD_NBD_TRIM:
-		return nbd_can_trim(n->h) == 1;
-	case SERVERD_NBD_ZERO:
-		return nbd_can_zero(n->h) == 1;
-	case SERVERD_NBD_READ_ONLY:
-		return nbd_is_read_only(n->h) == 1;
-	case SERVERD_NBD_ROTATIONAL:
-		return nbd_is_rotational(n->h) == 1;
-	case SERVERD_NBD_MULTI:
-		return nbd_can_multi_conn(n->h) == 1;
-	}
-	return false;
+	return n->can & 1u << what;
 }
 
 u32 serverd_nbd_preferred(const struct serverd_nbd *n)
 {
-	return nbd_block(n->h, LIBNBD_SIZE_PREFERRED);
+	return n->preferred;
+}
+
+bool serverd_nbd_gone(const struct serverd_nbd *n)
+{
+	return n->dead;
 }
 
 /* ---- calls ------------------------------------------------------------------- */
@@ -245,7 +260,7 @@ void serverd_nbd(struct serverd *d, struct serverd_ring_job *r)
 
 	if (n->max_len && r->len > n->max_len && (r->op == SERVERD_READ || r->op == SERVERD_WRITE))
 		r->len = n->max_len;
-	if (r->op == SERVERD_FSYNC && nbd_can_flush(n->h) != 1)
+	if (r->op == SERVERD_FSYNC && !serverd_nbd_can(n, SERVERD_NBD_FLUSH))
 		nbd_end(r, 0);
 	else if (n->dead || nbd_call(n, r) < 0)
 		nbd_end(r, n->dead ? -ENOTCONN : -(nbd_get_errno() ?: EIO));

@@ -400,6 +400,8 @@ void serverd_nbd_done(struct serverd *d);
 u64 serverd_nbd_size(const struct serverd_nbd *n);
 u32 serverd_nbd_preferred(const struct serverd_nbd *n);
 bool serverd_nbd_can(const struct serverd_nbd *n, enum serverd_nbd_ability what);
+/* The connection broke, and serverd_export_cut() has been called. */
+bool serverd_nbd_gone(const struct serverd_nbd *n);
 
 /* ---- main.c ----------------------------------------------------------------------- */
 
