@@ -35,7 +35,7 @@ def ask_all(t, g, *more):
 
 
 # What may be null of something that works, here and on a server.
-NULLS = {"devices": {"identity", "link", "name", "reason"}, "sessions": {"auth"},
+NULLS = {"devices": {"group", "identity", "link", "name", "reason"}, "sessions": {"auth"},
          "paths": set(), "exports": set()}
 SERVER = {"sessions": {"auth", "dest_port", "hb_interval_ms", "hb_misses", "inflight",
                        "max_reconnect_attempts", "policy", "reconnect_delay_ms", "reconnect_max_ms",
