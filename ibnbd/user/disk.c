@@ -13,8 +13,8 @@
 
 #define DISK_FIRST_MS	10000
 #define DISK_CLOSE_MS	5000
-#define DISK_HOLD_MS	100000		/* hold= and retain_mb= of the kernel's client */
-#define DISK_RETAIN_MB	64
+#define DISK_HOLD_MS	100000		/* hold= of the kernel's client .. */
+#define DISK_RETAIN_MB	64		/* .. and retain_mb= */
 #define DISK_RETAIN_MAX	65536
 
 static_assert((int)IBNBD_DISK_AUTO == (int)IBNBD_ZEROES_AUTO &&

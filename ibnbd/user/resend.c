@@ -68,7 +68,7 @@ static bool kept_grow(struct ibnbd_disk *d, unsigned long needs)
 
 static void kept_add(struct ibnbd_disk *d, const struct disk_op *op, u32 block)
 {
-	unsigned long needs = ibnbd_unflushed_needs(&d->unflushed), safe = needs;
+	unsigned long needs = ibnbd_unflushed_needs(&d->unflushed), safe;
 	bool fua = op->account == DISK_ACCOUNT_FUA;
 	struct ibnbd_kept_rec rec = {
 		.sector	= le64_to_cpu(op->hdr.sector),
@@ -83,20 +83,19 @@ static void kept_add(struct ibnbd_disk *d, const struct disk_op *op, u32 block)
 	if (fua && ibnbd_kept_empty(&d->kept))
 		return;
 	for (;;) {
-		if (fua && !ibnbd_kept_empty(&d->kept))
-			safe = ibnbd_kept_needs(&d->pool, &d->kept);
+		safe = fua ? ibnbd_kept_needs(&d->pool, &d->kept) : needs;
 		if (!ibnbd_kept_place(&d->pool, &d->kept, left, block, safe, &at)) {
 			if (!kept_grow(d, needs))
 				return;
 			continue;
 		}
-		if (left)
+		if (left) {
 			rec.bytes = at.bytes;
+			memcpy(kept_mem(d, at.seg, at.offset + sizeof(rec)),
+			       data + op->io.len - left, at.bytes);
+		}
 		memcpy(kept_mem(d, at.seg, at.offset), &rec, sizeof(rec));
-		if (left)
-			memcpy(kept_mem(d, at.seg, at.offset + sizeof(rec)), data, at.bytes);
 		rec.sector += at.bytes >> IBNBD_SECTOR_SHIFT;
-		data = left ? data + at.bytes : NULL;
 		left -= at.bytes;
 		if (!left)
 			return;

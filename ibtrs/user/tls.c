@@ -35,7 +35,7 @@ struct ibtrs_tls {
 	ibtrs_tls_ask *ask;
 	void *priv;
 	int fd;
-	int err;			/* of the socket, or of what it had */
+	int err;			/* of the socket; EMSGSIZE: it sent too much */
 	size_t unheard;			/* bytes of the peer since the last ones for the stream */
 	bool ended;			/* the peer's side of it */
 	bool begun;

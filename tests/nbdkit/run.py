@@ -73,6 +73,10 @@ class World:
                    "ibnbd-serverd listens")
         self.listened += 1
 
+    def end_serverd(self):
+        self.server.terminate()
+        assert self.server.wait(20) == 0, self.server_log.read_text()
+
     listened = 0
 
     def qemu_nbd(self, *options, image="db1.img"):
@@ -158,6 +162,22 @@ def has(text, words):
     assert words in text, f"no {words!r} in:\n{text}"
 
 
+def survives(w, disk, serve):
+    """A copy goes on while its server is killed three times, and serve() starts the next one."""
+    data = random.Random(47).randbytes(SIZE)
+    src = w.dir / "src"
+    src.write_bytes(data)
+    load = subprocess.Popen(["nbdcopy", "--flush", "--request-size=65536", src, w.uri],
+                            env=w.env)
+    for _ in range(3):
+        time.sleep(0.1)
+        w.kill()
+        time.sleep(0.2)
+        serve()
+    assert load.wait(60) == 0, w.said()
+    assert disk.read_bytes() == data, "the disk has other bytes"
+
+
 @test
 def what_it_is(w):
     """Size, blocks and abilities are those of the disk."""
@@ -240,18 +260,7 @@ def the_server_dies_and_comes_back(w):
     """Under load, by kill -9: nobody hears of it, and nothing is lost."""
     w.serve()
     assert w.start() is None, w.said()
-    data = random.Random(47).randbytes(SIZE)
-    src = w.dir / "src"
-    src.write_bytes(data)
-    load = subprocess.Popen(["nbdcopy", "--flush", "--request-size=65536", src, w.uri],
-                            env=w.env)
-    for _ in range(3):
-        time.sleep(0.1)
-        w.kill()
-        time.sleep(0.2)
-        w.serve()
-    assert load.wait(60) == 0, w.said()
-    assert w.disk.read_bytes() == data, "the disk has other bytes"
+    survives(w, w.disk, w.serve)
 
 
 @test
@@ -335,23 +344,11 @@ def serverd_with_a_file(w):
     w.disk.rename(disk)
     assert w.start() is None, w.said()
     assert w.info()["export-size"] == SIZE
-    data = random.Random(48).randbytes(SIZE)
-    src = w.dir / "src"
-    src.write_bytes(data)
-    load = subprocess.Popen(["nbdcopy", "--flush", "--request-size=65536", src, w.uri],
-                            env=w.env)
-    for _ in range(3):
-        time.sleep(0.1)
-        w.kill()
-        time.sleep(0.2)
-        w.serverd()
-    assert load.wait(60) == 0, w.said()
-    assert disk.read_bytes() == data, "the disk has other bytes"
+    survives(w, disk, w.serverd)
     w.qemu("write -z 0 64k", "discard 64k 64k", "read -P 0 0 128k", "write -f -P 7 512 512",
            "read -P 7 512 512")
     w.stop()
-    w.server.terminate()
-    assert w.server.wait(20) == 0, w.server_log.read_text()
+    w.end_serverd()
 
 
 def has_qcow2(w, *options):
@@ -378,8 +375,7 @@ def serverd_with_an_nbd_server(w):
            "discard 1M 1M", "flush", "read -P 0x66 64k 4k", "read -P 0 128k 64k",
            "read -P 0 256k 64k", "read -P 0 1M 1M")
     w.stop()
-    w.server.terminate()
-    assert w.server.wait(20) == 0, w.server_log.read_text()
+    w.end_serverd()
     w.backend.terminate()
     w.backend.wait(20)
     w.backend = None

@@ -288,10 +288,10 @@ void serverd_export_cut(struct serverd *d, const struct serverd_nbd *n)
 		e = e->next;
 	if (!e)
 		return;
-	epoch_lost(d, e, export_name(e), "the connection to its NBD server broke");
+	epoch_lost(d, e, export_name(e), SERVERD_CUT);
 	for (o = e->opens; o; o = next) {
 		next = o->of_export;
-		serverd_open_lose(d, o, "the connection to its NBD server broke");
+		serverd_open_lose(d, o, SERVERD_CUT);
 	}
 }
 

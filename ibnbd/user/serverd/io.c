@@ -67,7 +67,7 @@ static void io_end(struct serverd *d, struct serverd_io *io, int err)
 	 * open was published, nobody has told the client so far.
 	 */
 	if (err && open->b.nbd && serverd_nbd_gone(open->b.nbd)) {
-		serverd_open_lose(d, open, "the connection to its NBD server broke");
+		serverd_open_lose(d, open, SERVERD_CUT);
 		err = -ENOTCONN;
 	}
 	if (!err && ibnbd_access_shows_disk(&io->msg) && io_is_of_old(open))

@@ -88,6 +88,7 @@ static void nbd_name(struct serverd_backing *b, int path)
 {
 	static const struct ibnbd_identity_place place = { "nbd", IBNBD_ID_UUID };
 	struct ibnbd_identity_disk names = { .place = &place };
+	char *about = nbd_get_export_description(b->nbd->h);
 	char link[32], at[4096], text[IBNBD_IDENTITY_TEXT];
 	ssize_t n;
 
@@ -96,10 +97,10 @@ static void nbd_name(struct serverd_backing *b, int path)
 	b->dev = U32_MAX;
 	b->ino = ibnbd_siphash(at, n > 0 ? (size_t)n : 0, U32_MAX, 0);
 	b->boot = serverd_random();
-	names.name = nbd_get_export_description(b->nbd->h);
-	if (names.name && *names.name)
+	names.name = about;
+	if (about && *about)
 		ibnbd_identity_disk(&names, text, &b->id);
-	free((char *)names.name);
+	free(about);
 	b->cache_id = b->id;
 	if (b->id.kind == IBNBD_ID_NONE)
 		ibnbd_identity_number(b->ino, 0, b->dev, &b->cache_id);

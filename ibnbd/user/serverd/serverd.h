@@ -284,7 +284,9 @@ void serverd_export_describe(struct serverd *d, struct serverd_open *open,
 void serverd_export_kept(struct serverd *d, struct serverd_export *e, bool kept);
 /* A flush has failed: the cache of the disk may have dropped what it could not write. */
 void serverd_export_doubt(struct serverd *d, struct serverd_export *e);
-/* The connection to its NBD server broke: whoever has the disk open must open it again. */
+#define SERVERD_CUT	"the connection to its NBD server broke"
+
+/* It did: whoever has the disk open must open it again. */
 void serverd_export_cut(struct serverd *d, const struct serverd_nbd *n);
 /* Sizes, and caches that were switched on. */
 void serverd_exports_look(struct serverd *d);
