@@ -55,6 +55,22 @@ static void disk_link(void *disk)
 	disk_tell(disk, DISK_NEWS_LINK);
 }
 
+/* A hint (protocol 8.3). The session has no other disk. */
+static void disk_event(void *disk, uint32_t kind, uint32_t id)
+{
+	if (kind == IBNBD_EVENT_RESIZED)
+		disk_tell(disk, DISK_NEWS_RESIZED);
+	else if (kind == IBNBD_EVENT_REVOKED)
+		disk_tell(disk, DISK_NEWS_REVOKED);
+}
+
+static int disk_dial(void *disk, const char *path, unsigned int cid)
+{
+	struct ibnbd_disk *d = disk;
+
+	return d->dial(d->dial_priv, path, cid);
+}
+
 int disk_why(char why[IBTRS_WHY_LEN], int err, const char *fmt, ...)
 {
 	va_list ap;
@@ -122,6 +138,12 @@ static int disk_options(struct ibnbd_disk *d, const char *name,
 		d->opts.hold_ms = DISK_HOLD_MS;
 	d->opts.retain_mb = d->opts.retain_mb ?: DISK_RETAIN_MB;
 	d->session.flags = IBTRS_CLT_ASK_REPLAY;
+	d->dial = d->session.dial;
+	d->dial_priv = d->session.priv;
+	if (d->dial)
+		d->session.dial = disk_dial;
+	d->session.priv = d;
+	d->session.event = disk_event;
 	d->session.link = disk_link;
 	d->session.link_priv = d;
 	d->nr_qs = d->session.queues ?: 1;

@@ -123,13 +123,17 @@ enum {					/* bits of ibnbd_disk.news */
 	DISK_NEWS_FLUSH	= 4,		/* a flush failed */
 	DISK_NEWS_STOP	= 8,
 	DISK_NEWS_LOW	= 16,		/* more than half of the pool is used */
+	DISK_NEWS_RESIZED = 32,		/* events of the server */
+	DISK_NEWS_REVOKED = 64,
 };
 
 struct ibnbd_disk {
 	struct ibtrs_clt *clt;
 	struct ibnbd_disk_opts opts;
 	enum ibnbd_access access;
-	struct ibtrs_clt_opts session;	/* as the caller has it */
+	struct ibtrs_clt_opts session;	/* as the caller has it, but for: */
+	int (*dial)(void *priv, const char *path, unsigned int cid);
+	void *dial_priv;
 	char name[IBNBD_NAME_LEN];
 	u32 nr_qs;
 	struct ibnbd_q *qs;
@@ -155,6 +159,8 @@ struct ibnbd_disk {
 	struct ibnbd_at_large at_large;
 	u64 held_since;
 	u64 ask_at;			/* when to send OPEN again */
+	u64 look_at;			/* the same while it is open: it was resized; 0: not */
+	u64 looked;			/* when OPEN was sent last */
 	u64 sweep_at;			/* when to end what is still under way; 0: nothing is */
 	u64 close_at;			/* when to send CLOSE; 0: not at all */
 	u32 opened;

@@ -78,7 +78,7 @@ struct ibnbd_disk_opts {
 /**
  * struct ibnbd_disk_info - a disk as it is now
  * @size: in: sizeof(struct ibnbd_disk_info)
- * @bytes: capacity
+ * @bytes: capacity, which may change while the disk is open
  * @block_size: offsets and lengths are multiples of it
  * @physical_block_size, @io_min, @io_opt: 0: not known
  * @max_bytes: of a read or a write
@@ -132,8 +132,8 @@ struct ibnbd_disk_info {
  * @name: as the server exports it
  * @paths: where the server is, as in ibtrs_clt_open()
  * @nr: number of paths
- * @session: options of the session: its name, keys, queues, heartbeats, dial. flags and link are
- *	the library's
+ * @session: options of the session: its name, keys, queues, heartbeats, dial. flags, link and event
+ *	are the library's
  * @o: options, or NULL
  *
  * Waits until a path is up and the server has answered. A thread of the library then watches over

@@ -14,6 +14,7 @@
 #define WATCH_CLOSE_MS	5000
 #define WATCH_INFO_MS	1000		/* until SESS_INFO is sent again */
 #define WATCH_OWED_MS	2000		/* until CLOSE is */
+#define WATCH_LOOK_MS	1000		/* from one look at a new size to the next */
 
 static const char watch_stray[] = "the server does not know the device any more";
 
@@ -39,6 +40,8 @@ static u64 watch_due(const struct ibnbd_disk *d)
 
 	if (watch_asks(d) && d->ask_at < due)
 		due = d->ask_at;
+	if (d->look_at && d->up && d->look_at < due)
+		due = d->look_at;
 	if (d->sweep_at && d->sweep_at < due)
 		due = d->sweep_at;
 	if (d->close_at && d->up && d->close_at < due)
@@ -107,6 +110,12 @@ static void watch_news(struct ibnbd_disk *d, u32 news)
 		disk_lose(d, "a flush has failed on the server");
 		disk_ask_later(d, 0);
 	}
+	if (news & DISK_NEWS_REVOKED) {
+		disk_lose(d, "the server has taken the disk back");
+		disk_ask_later(d, 0);
+	}
+	if (news & DISK_NEWS_RESIZED && !d->look_at)
+		d->look_at = d->looked + WATCH_LOOK_MS;
 	if (news & DISK_NEWS_STRAY)
 		watch_strays(d);
 	watch_hold(d);
@@ -151,12 +160,17 @@ static void watch_open(struct ibnbd_disk *d, u32 ups)
 	if (!disk_ask_on(d, ups))
 		return;
 	pthread_mutex_lock(&d->lock);
-	if (d->known_ups != ups)
+	if (d->known_ups != ups) {
 		disk_ask_later(d, WATCH_INFO_MS);
-	else if (err)
+	} else if (err && d->state == IBNBD_DEV_OPEN && disk_takes_writes(d)) {
+		/* The server does not repeat its news of a new size. */
+		if (disk_ask_unreached(err))
+			d->look_at = disk_now() + WATCH_LOOK_MS;
+	} else if (err) {
 		disk_judge_error(d, err, why);
-	else
+	} else {
 		replay = disk_judge_answer(d, &g);
+	}
 	pthread_mutex_unlock(&d->lock);
 	if (replay)
 		disk_kept_replay(d, &g);
@@ -179,11 +193,14 @@ static void watch_ask(struct ibnbd_disk *d)
 	u32 ups;
 
 	pthread_mutex_lock(&d->lock);
-	ask = watch_asks(d) && now >= d->ask_at;
+	ask = (watch_asks(d) && now >= d->ask_at) || (d->look_at && d->up && now >= d->look_at);
 	close = d->close_at && d->up && now >= d->close_at;
 	ups = d->ups;
-	if (ask)
+	if (ask) {
 		disk_ask_later(d, WATCH_OPEN_MS);	/* unless the answer says otherwise */
+		d->look_at = 0;
+		d->looked = now;
+	}
 	pthread_mutex_unlock(&d->lock);
 	if (ask)
 		watch_open(d, ups);

@@ -347,6 +347,8 @@ def serverd_with_a_file(w):
     survives(w, disk, w.serverd)
     w.qemu("write -z 0 64k", "discard 64k 64k", "read -P 0 0 128k", "write -f -P 7 512 512",
            "read -P 7 512 512")
+    os.truncate(disk, 2 * SIZE)
+    w.until(lambda: w.info()["export-size"] == 2 * SIZE, "a new client sees the new size")
     w.stop()
     w.end_serverd()
 

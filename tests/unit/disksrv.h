@@ -25,6 +25,7 @@
 struct disksrv_map {
 	bool open;
 	u32 id;
+	u64 number;			/* of the session, for events */
 	char session[64];
 	u64 features;
 	u8 version;
@@ -189,6 +190,7 @@ static int disksrv_execute(struct disksrv *s, struct ibtrs_op *op, bool again)
 	int err;
 	u32 id;
 
+	m->number = op->session;
 	switch (ibnbd_msg_type(op->hdr, op->hdr_len, &why)) {
 	case IBNBD_MSG_SESS_INFO:
 		s->infos++;

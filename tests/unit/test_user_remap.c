@@ -474,6 +474,50 @@ UNIT_TEST(a_mapping_that_the_server_has_closed)
 	pair_end(&p);
 }
 
+static void tell(u32 kind)
+{
+	SRV_DO(&p, ibtrs_srv_event(p.s.srv, p.s.maps[0].number, kind,
+				   p.s.maps[0].id & IBNBD_EVENT_ID_MASK));
+}
+
+/* Without a request that would notice it; and not for each of many events. */
+UNIT_TEST(a_disk_that_is_resized)
+{
+	u64 bytes;
+	u32 i;
+
+	pair_start(&p, NULL);
+	bytes = pair_info(&p).bytes;
+	SRV_DO(&p, p.s.rsp.nsectors += 8);
+	tell(IBNBD_EVENT_RESIZED);
+	UNTIL(pair_info(&p).bytes == bytes + 4096);
+	CHECK_EQ(pair_info(&p).opened, 2);
+	CHECK_EQ(SRV(&p, closes), 0);
+	for (i = 0; i < 100; i++)
+		tell(IBNBD_EVENT_RESIZED);
+	SRV_DO(&p, p.s.rsp.nsectors -= 16);
+	CHECK(pair_until(&p, "fenced"));
+	CHECK(reason_has("the disk shrank"));
+	CHECK(SRV(&p, opens) < 6);
+	pair_end(&p);
+}
+
+/* A refusal of a new size changes nothing; one that takes the disk back does. */
+UNIT_TEST(a_disk_that_is_taken_back)
+{
+	pair_start(&p, NULL);
+	SRV_DO(&p, p.s.refuse = -EACCES; p.s.words = "policy.conf, line 3");
+	tell(IBNBD_EVENT_RESIZED);
+	UNTIL(SRV(&p, opens) == 2);
+	usleep(20000);
+	CHECK_STR(pair_info(&p).state, "open");
+	SRV_DO(&p, p.s.maps[0].open = false);
+	tell(IBNBD_EVENT_REVOKED);
+	CHECK(pair_until(&p, "fenced"));
+	CHECK_STR(pair_info(&p).reason, "the server no longer lets us write: the server says: policy.conf, line 3");
+	pair_end(&p);
+}
+
 /* The disk reports a failed flush once; what it had to write may be dropped. */
 UNIT_TEST(a_flush_that_fails)
 {
