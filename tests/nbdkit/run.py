@@ -69,7 +69,7 @@ class World:
                                            stdout=subprocess.PIPE, stderr=log, text=True,
                                            env={**os.environ, "TEST_SERVERD": "1"})
         self.until(lambda: self.server.poll() is not None or self.at.exists() and
-                   self.server_log.read_text().count("listens at") > self.listened,
+                   self.server_log.read_text().count(f"listens at unix:{self.at}") > self.listened,
                    "ibnbd-serverd listens")
         self.listened += 1
 
