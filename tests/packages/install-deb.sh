@@ -56,8 +56,8 @@ fi
 
 # a program with the library, in a system that has none of what that needs
 "${apt[@]}" update > /log 2>&1 &&
-	"${apt[@]}" install /packages/{libibtrs0,libibtrs-dev,ibtrs-peer}_*.deb pkg-config man-db \
-		> /log 2>&1 || die "apt install libibtrs-dev: $(tail -n 30 /log)"
+	"${apt[@]}" install /packages/{libibtrs0,libibtrs-dev,ibtrs-peer}_*.deb libc6-dev \
+		pkg-config man-db > /log 2>&1 || die "apt install libibtrs-dev: $(tail -n 30 /log)"
 /tests/library > /log 2>&1 || die "a program with libibtrs: $(cat /log)"
 "${apt[@]}" purge libibtrs0 libibtrs-dev ibtrs-peer > /log 2>&1 || die "purge: $(cat /log)"
 [ -z "$(find /usr -name '*libibtrs*' -o -name ibtrs-peer)" ] || die "purge left the library"

@@ -55,8 +55,8 @@ echo "ok erase"
 # (Debian's linker looks into no lib64)
 apt-get -qq -o APT::Sandbox::User=root update > /log 2>&1 &&
 	DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Options::=--force-unsafe-io \
-		-o APT::Sandbox::User=root install -y --no-install-recommends pkg-config \
-		librdmacm1 libibverbs1 libgnutls30 > /log 2>&1 || die "apt install"
+		-o APT::Sandbox::User=root install -y --no-install-recommends libc6-dev \
+		pkg-config man-db librdmacm1 libibverbs1 libgnutls30 > /log 2>&1 || die "apt install"
 "${rpm[@]}" -i /packages/{libibtrs,libibtrs-devel,ibtrs-peer}-"$version"-1.x86_64.rpm \
 	> /log 2>&1 || die "rpm -i libibtrs"
 LD_LIBRARY_PATH=/usr/lib64 PKG_CONFIG_PATH=/usr/lib64/pkgconfig /tests/library \
