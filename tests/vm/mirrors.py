@@ -112,10 +112,10 @@ class Mirror:
         self.size = int(c.sh(f"cat /sys/block/{self.md0}/md/component_size")) << 10
 
     # ---- what keeps it whole ---------------------------------------------------------------------
-    def watch(self):
-        """Returns when it has told the driver that both legs are in sync, if they are."""
+    def watch(self, told=True):
+        """`told`: returns when it has told the driver that both legs are in sync, if they are."""
         self.watcher = self.c.spawn("exec ibnbd mirror watch 2>&1")
-        if self.whole():
+        if told and self.whole():
             for leg in self.legs:
                 self.t.wait(lambda: self.attr(leg, "in_sync") == "1", 20, f"{leg.name} in_sync")
         return self
