@@ -32,7 +32,8 @@ enum ibnbd_disk_access {
 	IBNBD_DISK_MIGRATION,	/* up to two writers, while a machine moves from one to the other */
 };
 
-enum ibnbd_disk_auto {		/* as the options of the kernel's client, docs/protocol.md 10.8 */
+/* As the options of the kernel's client, docs/protocol.md 10.8. */
+enum ibnbd_disk_auto {
 	IBNBD_DISK_AUTO,
 	IBNBD_DISK_ON,
 	IBNBD_DISK_OFF,

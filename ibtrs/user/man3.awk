@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #
-# libibtrs(3) from libibtrs.h, in the format of scdoc: the header says what each function does, and
-# says it once. Each comment belongs to the declaration below it; declarations without one of their
+# libibtrs(3) from libibtrs.h, libibnbd(3) from libibnbd.h, in the format of scdoc: the header says
+# what each function does, and says it once. Each comment belongs to the declaration below it; declarations without one of their
 # own stand with the one above.
 #
 #   awk -f man3.awk libibtrs.h | scdoc > libibtrs.3
@@ -67,18 +67,22 @@ function head(	all, i) {
 	for (i = 1; i <= nr_names; i++)
 		all = all ", " name[i]
 	gsub(/_/, "\\_", all)
-	print "libibtrs(3)\n\n# NAME\n"
-	print "libibtrs" all " - functions of the IBTRS transport in user space"
-	print "\n# SYNOPSIS\n\n\\#include <libibtrs.h>++\ncc prog.c $(pkg-config --cflags --libs" \
-	      " libibtrs)"
-	print "\n# DESCRIPTION\n\n*libibtrs*(7) is the overview. This page has each" \
+	print lib "(3)\n\n# NAME\n"
+	print lib all " - functions of " what
+	print "\n# SYNOPSIS\n\n\\#include <" lib ".h>++\ncc prog.c $(pkg-config --cflags --libs " \
+	      lib ")"
+	print "\n# DESCRIPTION\n\n*" lib "*(7) is the overview. This page has each" \
 	      " function and struct."
 }
 
 # Twice over the header: the names stand at the head.
 NR == 1 {
+	lib = FILENAME
+	gsub(/.*\/|\.h$/, "", lib)
+	what = lib == "libibnbd" ? "disks of an IBNBD server in user space" : \
+	       "the IBTRS transport in user space"
 	while ((getline line < FILENAME) > 0)
-		if (line ~ /^IBTRS_API/ && match(line, /ibtrs_[a-z_0-9]+\(/))
+		if (line ~ /^IB[A-Z]+_API/ && match(line, /ib[a-z]+_[a-z_0-9]+\(/))
 			name[++nr_names] = substr(line, RSTART, RLENGTH - 1)
 	close(FILENAME)
 	if (names) {
@@ -97,7 +101,7 @@ NR == 1 {
 	begun = 1
 	next
 }
-# the comment at the head of the file is libibtrs(7)'s
+# the comment at the head of the file is section 7's
 /^\/\*.*\*\/$/ { sub(/^\/\*+ */, ""); sub(/ *\*\/$/, ""); new[nr_new = 1] = $0; next }
 /^\/\*/ { comment = 1; nr_new = 0; next }
 comment && /\*\/$/ { comment = 0; if (!begun) nr_new = 0; next }
@@ -106,11 +110,17 @@ comment { sub(/^ \* ?/, ""); new[++nr_new] = $0; next }
 inside { code = code expand($0) "\n"; inside = !/^}/; next }
 prototype { code = code substr(expand($0), 11) "\n"; prototype = !/;$/; next }
 /^(struct|enum) .*{$/ { declare(expand($0) "\n", 1); inside = 1; next }
-/^IBTRS_API/ {
-	sub(/^IBTRS_API /, "")
+/^IB[A-Z]+_API/ {
+	sub(/^IB[A-Z]+_API /, "")
 	declare($0 "\n")
 	prototype = !/;$/
 	next
 }
 /^#define/ { declare(expand($0) "\n") ; next }
-END { if (!names) { code_print(); print "\n# SEE ALSO\n\n*libibtrs*(7), *ibtrs-peer*(1)" } }
+END {
+	if (names)
+		exit
+	code_print()
+	print "\n# SEE ALSO\n\n*" lib "*(7), " \
+	      (lib == "libibnbd" ? "*libibtrs*(3), *nbdkit-ibnbd-plugin*(1)" : "*ibtrs-peer*(1)")
+}

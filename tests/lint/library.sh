@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # library.sh: libibtrs and libibnbd build without a warning, with rdma-core and without, export what
-# their headers and version scripts declare and nothing else. libibtrs has a manual of each function
-# and of each verb of ibtrs-peer. An installed copy is enough to compile and run the examples.
+# their headers and version scripts declare and nothing else, and have a manual of each function and
+# of each verb of ibtrs-peer. An installed copy is enough to compile and run the examples.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 to=$PWD/build/lint/lib
@@ -28,7 +28,7 @@ sed -n 's/^\t\(ibtrs_[a-z_0-9]*\);$/\1/p' ibtrs/user/libibtrs.map | same libibtr
 	exit 1
 }
 if command -v scdoc > /dev/null; then
-	find "$to/root/usr/share/man/man3" -type l -printf '%P\n' | sed 's/\.3$//' |
+	find "$to/root/usr/share/man/man3" -lname libibtrs.3 -printf '%P\n' | sed 's/\.3$//' |
 		same "the links to libibtrs(3)"
 	page=$(MANWIDTH=500 man -E UTF-8 -l "$to/root/usr/share/man/man3/libibtrs.3")
 	grep -oE '[ *](ibtrs_[a-z_0-9]*)\(([a-z_]+ |void)' <<< "$page" |
@@ -47,6 +47,10 @@ export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$to/root
 said=$(sed -n 's/^IBNBD_API.*\b\(ibnbd_[a-z_]*\)(.*/\1/p' ibnbd/user/libibnbd.h | sort)
 nm -D --defined-only --without-symbol-versions "$lib/libibnbd.so.0" | sed -n 's/.* T //p' |
 	same libibnbd.so.0
+if command -v scdoc > /dev/null; then
+	find "$to/root/usr/share/man/man3" -lname libibnbd.3 -printf '%P\n' | sed 's/\.3$//' |
+		same "the links to libibnbd(3)"
+fi
 example() {	# LIBRARY NAME WHAT-IT-SAYS [ARG..]
 	local said
 	# shellcheck disable=SC2046 # words

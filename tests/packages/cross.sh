@@ -16,15 +16,15 @@ apt=(apt-get -qq -o DPkg::Options::=--force-unsafe-io -o APT::Sandbox::User=root
 dpkg --add-architecture "$arch"
 "${apt[@]}" update
 "${apt[@]}" install "crossbuild-essential-$arch" debhelper dh-dkms pkg-config:"$arch" scdoc \
-	qemu-user-static rpm nettle-dev:"$arch" \
-	lib{blkid,gnutls28,ibverbs,keyutils,mount,rdmacm,smartcols}-dev:"$arch"
+	qemu-user-static rpm {nettle,nbdkit-plugin}-dev:"$arch" \
+	lib{blkid,gnutls28,ibverbs,keyutils,mount,nbd,rdmacm,smartcols,uring}-dev:"$arch"
 cross=$(dpkg-architecture -a"$arch" -qDEB_HOST_GNU_TYPE)
 export RUN="qemu-$rpm-static"
 
 cp -a /source /work-deb
 cd /work-deb
 dpkg-buildpackage -us -uc -B -d -a"$arch"
-cp /{ibnbd-tools,ibtrs-peer,libibtrs}*_"$arch".deb /out
+cp /*_"$arch".deb /out
 
 export CC=$cross-gcc PKG_CONFIG=$cross-pkg-config
 mkdir -p /work-rpm/SOURCES

@@ -19,7 +19,7 @@ tests/packages/dist.sh "$out/work/whole.tar.gz"
 tar -C "$out/work" -xf "$out/work/whole.tar.gz" "ibnbd-$version/debian"
 rm "$out/work/whole.tar.gz"
 # the last packages stay until there is something to make new ones of
-find "$out" -maxdepth 1 -type f -regex '.*/\(ibnbd\|ibtrs\|libibtrs\)[^/]*' -delete
+find "$out" -maxdepth 1 -type f -regex '.*/\(ibnbd\|ibtrs\|libib\|nbdkit\)[^/]*' -delete
 # the path of the copy stays out of the packages: debhelper maps it away
 (cd "$out/work/ibnbd-$version" && umask 022 && dpkg-buildpackage -us -uc -ui ${BUILD:--F}) \
 	> "$out/build.log" 2>&1 || {

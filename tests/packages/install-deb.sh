@@ -54,14 +54,22 @@ if [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge 254 ]
 	echo "ok udevadm verify"
 fi
 
-# a program with the library, in a system that has none of what that needs
+# programs with the libraries, in a system that has none of what they need
 "${apt[@]}" update > /log 2>&1 &&
-	"${apt[@]}" install /packages/{libibtrs0,libibtrs-dev,ibtrs-peer}_*.deb libc6-dev \
-		pkg-config man-db > /log 2>&1 || die "apt install libibtrs-dev: $(tail -n 30 /log)"
+	"${apt[@]}" install /packages/libib{trs,nbd}{0,-dev}_*.deb libnbd-bin libc6-dev pkg-config \
+		/packages/{ibtrs-peer,nbdkit-plugin-ibnbd,ibnbd-serverd}_*.deb man-db \
+		> /log 2>&1 || die "apt install libibnbd-dev: $(tail -n 30 /log)"
 /tests/library > /log 2>&1 || die "a program with libibtrs: $(cat /log)"
-"${apt[@]}" purge libibtrs0 libibtrs-dev ibtrs-peer > /log 2>&1 || die "purge: $(cat /log)"
-[ -z "$(find /usr -name '*libibtrs*' -o -name ibtrs-peer)" ] || die "purge left the library"
-echo "ok a program with the library"
+echo "ok a program with libibtrs"
+/tests/disk > /log 2>&1 || die "a disk in user space: $(cat /log)"
+echo "ok a disk in user space"
+[ "$(systemctl is-enabled ibnbd-serverd.service)" = disabled ] ||
+	die "ibnbd-serverd.service is enabled"
+"${apt[@]}" purge libib{trs,nbd}{0,-dev} ibtrs-peer nbdkit-plugin-ibnbd ibnbd-serverd > /log 2>&1 ||
+	die "purge: $(cat /log)"
+[ -z "$(find /usr /lib/systemd -name '*libib[tn]*' -o -name 'ib*-peer' -o -name '*ibnbd-serverd*' \
+	-o -name 'nbdkit-ibnbd*')" ] || die "purge left the library"
+echo "ok purge of the libraries"
 
 "${apt[@]}" install /later/*.deb > /log 2>&1 || die "a second kernel: $(tail -n 30 /log)"
 kernels="$first $(cd /lib/modules && echo *-cloud-*)"

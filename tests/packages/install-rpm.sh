@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In a scratch root, run by `root.sh run SUITE`: rpm installs our packages, with scriptlets that
 # really run DKMS; the same version once more, and another release, leave the modules of the new
-# one; erasing takes all. A program is built with the library. Then the same modules as a kmod,
+# one; erasing takes all. Programs are built with the libraries. Then the same modules as a kmod,
 # built for the kernel of this root, since headers of an Enterprise Linux are not to be had here,
 # with a stand-in for weak-modules. Says "ok NAME" for each.
 set -eu -o pipefail
@@ -56,13 +56,25 @@ echo "ok erase"
 apt-get -qq -o APT::Sandbox::User=root update > /log 2>&1 &&
 	DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Options::=--force-unsafe-io \
 		-o APT::Sandbox::User=root install -y --no-install-recommends libc6-dev \
-		pkg-config man-db librdmacm1 libibverbs1 libgnutls30 > /log 2>&1 || die "apt install"
-"${rpm[@]}" -i /packages/{libibtrs,libibtrs-devel,ibtrs-peer}-"$version"-1.x86_64.rpm \
-	> /log 2>&1 || die "rpm -i libibtrs"
-LD_LIBRARY_PATH=/usr/lib64 PKG_CONFIG_PATH=/usr/lib64/pkgconfig /tests/library \
-	"$(rpm -ql libibtrs-devel | grep '/libibtrs\.c$')" > /log 2>&1 || die "a program"
-rpm --nodeps -e libibtrs libibtrs-devel ibtrs-peer > /log 2>&1 || die "rpm -e libibtrs"
-echo "ok a program with the library"
+		pkg-config man-db librdmacm1 libibverbs1 libgnutls30 liburing2 libnbd0 libnbd-bin \
+		nbdkit > /log 2>&1 || die "apt install"
+packages=(libib{trs,nbd}{,-devel} ibtrs-peer ibnbd-serverd nbdkit-ibnbd-plugin)
+cd /packages
+"${rpm[@]}" -i "${packages[@]/%/-$version-1.x86_64.rpm}" > /log 2>&1 || die "rpm -i libibtrs"
+(
+	export LD_LIBRARY_PATH=/usr/lib64 PKG_CONFIG_PATH=/usr/lib64/pkgconfig
+	/tests/library "$(rpm -ql libibtrs-devel | grep '/libibtrs\.c$')" > /log 2>&1 ||
+		die "a program with libibtrs"
+	/tests/disk "$(rpm -ql libibnbd-devel | grep '/libibnbd\.c$')" \
+		/usr/lib64/nbdkit/plugins/nbdkit-ibnbd-plugin.so > /log 2>&1 ||
+		die "a disk in user space"
+)
+[ "$(systemctl is-enabled ibnbd-serverd.service)" = disabled ] ||
+	die "ibnbd-serverd.service is enabled"
+rpm --nodeps -e "${packages[@]}" > /log 2>&1 || die "rpm -e libibtrs"
+[ -z "$(find /usr -name 'libib[tn]*' -o -name 'ib*-peer' -o -name '*ibnbd-serverd*')" ] ||
+	die "erasing left the libraries"
+echo "ok programs with the libraries"
 
 # ---- kmod ----
 mkdir -p /rpm/SOURCES

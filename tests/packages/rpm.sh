@@ -29,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/SOURCES" "$out"
 tests/packages/dist.sh "$work/SOURCES/ibnbd-$version.tar.gz"
 # the last packages stay until there is something to make new ones of
-find "$out" -maxdepth 1 -type f -regex '.*/\(ibnbd\|ibtrs\|libibtrs\)[^/]*' -delete
+find "$out" -maxdepth 1 -type f -regex '.*/\(ibnbd\|ibtrs\|libib\|nbdkit\)[^/]*' -delete
 spec=$work/ibnbd.spec
 sed -e "${release:+s/^Release:.*/Release:\t$release%{?dist\}/}" rpm/ibnbd.spec > "$spec"
 SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)" +%s)

@@ -205,7 +205,8 @@ deb_builds() {
 	have dpkg-buildpackage dh || return
 	tests/packages/deb.sh build/deb || return 1
 	[ -s build/deb/ibnbd-dkms_*_all.deb ] &&
-		ls build/deb/{ibnbd-tools,libibtrs0,libibtrs-dev,ibtrs-peer}_*.deb
+		ls build/deb/{ibnbd-{tools,serverd},libibtrs{0,-dev},ibtrs-peer}_*.deb \
+			build/deb/{libibnbd{0,-dev},nbdkit-plugin-ibnbd}_*.deb
 }
 deb_lintian() {
 	have lintian || return
@@ -227,7 +228,7 @@ deb_keys() {	# root's alone, also after dh_fixperms
 deb_nothing_stops() {
 	have dpkg-deb || return
 	local all
-	all=$(scripts ibnbd-tools; scripts ibnbd-dkms)
+	all=$(scripts ibnbd-tools; scripts ibnbd-dkms; scripts ibnbd-serverd)
 	[ -n "$all" ] || return 1
 	! grep -nE -e 'deb-systemd-invoke.*(stop|restart|\$_dh_action)' \
 		-e 'systemctl.*(stop|restart|try-)|modprobe|rmmod|ibnbd (unmap|maps|server)' \
@@ -237,7 +238,9 @@ deb_nothing_stops() {
 	grep -q "systemctl --system --no-block start ibnbd-maps.target" <<< "$all" &&
 		grep -q "enable 'ibnbd-maps.target'" <<< "$all" &&
 		grep -q "if deb-systemd-helper debian-installed 'ibnbd-server.service'" \
-			<<< "$all"	# stays as it was, off at first
+			<<< "$all" &&	# stays as it was, off at first
+		grep -q "if deb-systemd-helper debian-installed 'ibnbd-serverd.service'" \
+			<<< "$all"
 }
 deb_depends() {	# the systems that install them have all of it already, and would not miss it
 	have dpkg-deb || return
@@ -260,7 +263,7 @@ readme_depends() {	# what builds the command as a package builds it from a check
 	words=" $(sed -n '/^sudo apt install /,/^```/p' README.md | tr '\n' ' ') "
 	for p in $(sed -n '/^Build-Depends/,/^Standards/p' debian/control |
 		grep -oE ' (lib[a-z]*-dev|pkg-config)\>' |
-		grep -v -e libibverbs -e librdmacm); do		# of the library
+		grep -v -e libibverbs -e librdmacm -e libnbd -e liburing); do	# of libraries
 		[[ " $(eval echo "${words%%sudo make*}") " == *" $p "* ]] || {
 			echo "README.md, apt install: no $p"
 			return 1
@@ -446,9 +449,9 @@ ofed_build() {
 # ---- manuals ----
 manuals() {
 	have scdoc man || return
-	make -s -C tools && make -s -C ibtrs/user || return 1
+	make -s tools lib || return 1
 	local m said
-	[ "$(ls build/lib/man/*.[137] | wc -l)" = 3 ] || return 1
+	[ "$(ls build/lib/man/*.[137] | wc -l)" = 6 ] || return 1
 	for m in build/tools/man/*.[58] build/lib/man/*.[137]; do
 		said=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 \
 			-Z "$m" 2>&1 > /dev/null)
