@@ -110,7 +110,7 @@ check-kernels:			## build on every kernel that can be had: tests/kernels; make c
 
 check-packages:			## packages in clean Debian systems and in a booted one; ONLY=debian13, rpm, dkms12 or boot picks
 	tests/setup.sh apt-utils createrepo-c gnupg ovmf sbsigntool efitools
-	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') modules
+	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') modules tools
 	tests/packages/systems.sh $(ONLY)
 
 check-boot:			## boot each of those kernels in a virtual machine, with a short test; make check boots one
