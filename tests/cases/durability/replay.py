@@ -54,8 +54,8 @@ def check_other_writer(t, put, got, attr):
     c, s = t.client, t.server
     dev = c.sh("map vda unflushed=replay")
     put(dev, 1, 0, "k")
+    s.kill()        # first: a server whose client goes flushes what that wrote, and remembers it
     c.sh("echo 1 > $(echo /sys/class/ibtrs-client/s1/paths/*)/disconnect")
-    s.kill()
     s.boot()
     s.sh(SERVE)
     other = c.sh("map vda sessname=s2 unflushed=ignore")
