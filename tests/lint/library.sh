@@ -19,6 +19,10 @@ same() {	# WHAT, which names the functions of stdin
 		exit 1
 	}
 }
+links() {	# LIBRARY
+	find "$to/root/usr/share/man/man3" -lname "$1.3" -printf '%P\n' | sed 's/\.3$//' |
+		same "the links to $1(3)"
+}
 for so in "$lib/libibtrs.so.0" "$to/streams/libibtrs.so.0"; do
 	nm -D --defined-only --without-symbol-versions "$so" | sed -n 's/.* T //p' | same "$so"
 done
@@ -28,8 +32,7 @@ sed -n 's/^\t\(ibtrs_[a-z_0-9]*\);$/\1/p' ibtrs/user/libibtrs.map | same libibtr
 	exit 1
 }
 if command -v scdoc > /dev/null; then
-	find "$to/root/usr/share/man/man3" -lname libibtrs.3 -printf '%P\n' | sed 's/\.3$//' |
-		same "the links to libibtrs(3)"
+	links libibtrs
 	page=$(MANWIDTH=500 man -E UTF-8 -l "$to/root/usr/share/man/man3/libibtrs.3")
 	grep -oE '[ *](ibtrs_[a-z_0-9]*)\(([a-z_]+ |void)' <<< "$page" |
 		sed 's/^.\(.*\)(.*/\1/' | same "libibtrs(3)"
@@ -48,8 +51,7 @@ said=$(sed -n 's/^IBNBD_API.*\b\(ibnbd_[a-z_]*\)(.*/\1/p' ibnbd/user/libibnbd.h 
 nm -D --defined-only --without-symbol-versions "$lib/libibnbd.so.0" | sed -n 's/.* T //p' |
 	same libibnbd.so.0
 if command -v scdoc > /dev/null; then
-	find "$to/root/usr/share/man/man3" -lname libibnbd.3 -printf '%P\n' | sed 's/\.3$//' |
-		same "the links to libibnbd(3)"
+	links libibnbd
 fi
 example() {	# LIBRARY NAME WHAT-IT-SAYS [ARG..]
 	local said

@@ -514,7 +514,8 @@ UNIT_TEST(a_disk_that_is_taken_back)
 	SRV_DO(&p, p.s.maps[0].open = false);
 	tell(IBNBD_EVENT_REVOKED);
 	CHECK(pair_until(&p, "fenced"));
-	CHECK_STR(pair_info(&p).reason, "the server no longer lets us write: the server says: policy.conf, line 3");
+	CHECK_STR(pair_info(&p).reason,
+		  "the server no longer lets us write: the server says: policy.conf, line 3");
 	pair_end(&p);
 }
 
