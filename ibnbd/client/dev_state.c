@@ -35,7 +35,7 @@
 #include "ibnbd/client/trace.h"
 
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)
-#define DEV_LIMITS		(HZ / 5)	/* somebody is changing limits in sysfs */
+#define DEV_LIMITS		(HZ / 5)	/* a write to sysfs is changing limits */
 
 static u8 dev_gate(const struct ibnbd_clt_dev *dev)
 {
@@ -55,7 +55,7 @@ static void dev_stop(struct ibnbd_clt_dev *dev)
 	blk_mq_quiesce_queue_nowait(dev->disk->queue);
 }
 
-/* Nobody is in queue_rq any more. */
+/* No task is in queue_rq any more. */
 static void dev_stop_wait(struct ibnbd_clt_dev *dev)
 {
 	if (dev->stopped)
@@ -219,7 +219,7 @@ static int dev_do_commit(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
 		      const struct ibnbd_clt_grant *g)
 {
-	/* A replay has answered nobody: what waited before it has waited since then. */
+	/* A replay has answered no request: what waited before it has waited since then. */
 	if (old == IBNBD_DEV_OPEN)
 		dev->held_since = ibnbd_clt_inflight_held_since(dev);
 	ibnbd_clt_dev_arm(dev);

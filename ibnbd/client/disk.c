@@ -73,7 +73,7 @@ static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
 
 /*
  * When keeping begins, earlier writes are missing from the log: the device has a gap until a flush
- * covers them. When keeping ends, the log is of no use. The log is also dropped when somebody else
+ * covers them. When keeping ends, the log is of no use. The log is also dropped when another client
  * has written, because a replay would overwrite newer data; a loss is then reported instead (L26).
  */
 static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
@@ -84,7 +84,7 @@ static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_g
 				     ibnbd_clt_unflushed_counts(dev, g) ? IBNBD_CLT_KEEPS_ACCOUNT :
 									  IBNBD_CLT_KEEPS_NOTHING;
 
-	/* Nobody has counted the writes up to now: the account assumes that there are some. */
+	/* The writes up to now were not counted: the account assumes that there are some. */
 	if (keeps && !old && dev->disk)
 		ibnbd_unflushed_wrote(&dev->unflushed);
 	WRITE_ONCE(dev->keeps, keeps);
@@ -93,7 +93,7 @@ static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_g
 		ibnbd_clt_kept_forget(dev, data && ibnbd_unflushed_any(&dev->unflushed));
 }
 
-/* Sets what queue_rq reads. Nobody is in queue_rq. */
+/* Sets what queue_rq reads. No task is in queue_rq. */
 static void disk_set_hot(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	struct ibnbd_clt_session *s = dev->sess;
@@ -170,7 +170,7 @@ int ibnbd_clt_disk_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 
 /*
  * A new size is told as by set_capacity_and_notify(), and also when the size was 0: udev, and
- * whoever waits for the disk, must hear of the first size.
+ * a task that waits for the disk, must hear of the first size.
  */
 void ibnbd_clt_disk_set_capacity(struct ibnbd_clt_dev *dev, u64 sectors)
 {
@@ -268,7 +268,7 @@ DEF_BD_RELEASE(disk_release, disk)
 }
 
 /*
- * The last reference to a disk that was added is dropped. The number is freed: nobody can take
+ * The last reference to a disk that was added is dropped. The number is freed: no task can take
  * another disk of this name for the old one any more.
  */
 static void disk_free(struct gendisk *disk)

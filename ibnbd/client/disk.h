@@ -20,7 +20,7 @@ int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev);
 /* Shows the disk. This reads the partition table, so it is called without dev->lock. */
 int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev);
 /*
- * For the removal only: all requests have ended. The number is freed when nobody has the disk open
+ * For the removal only: all requests have ended. The number is freed when no opener has the disk
  * any more.
  */
 void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev);

@@ -136,7 +136,7 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	/*
 	 * While the device is open, no writes are held: the disk was ours all the time. Writes that
 	 * wait in the block layer, in the page cache or in an application cannot be seen here. So
-	 * a writable device that somebody has open counts as having writes, but not one of mode
+	 * a writable device that is open counts as having writes, but not one of mode
 	 * migration.
 	 */
 	held = kept;

@@ -43,8 +43,8 @@ void ibnbd_clt_kept_add(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_op *op
 /* Flush @number has succeeded. The same contexts. */
 void ibnbd_clt_kept_flushed(struct ibnbd_clt_dev *dev, unsigned long number);
 /*
- * Drops the log: its loss was accepted, keeping begins or ends, or somebody else has written. @gap:
- * the device has a gap until a flush has covered it.
+ * Drops the log: its loss was accepted, keeping begins or ends, or another client has written.
+ * @gap: the device has a gap until a flush has covered it.
  */
 void ibnbd_clt_kept_forget(struct ibnbd_clt_dev *dev, bool gap);
 /* Are all writes kept that no flush has covered? */

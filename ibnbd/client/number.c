@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The number of a disk, the N of /dev/ibnbdN: how long it is taken, and who has
- * the disk open.
+ * The number of a disk, the N of /dev/ibnbdN: how long it is taken, and the openers
+ * of the disk.
  *
  * Called by: ctl.c (take), disk.c (open, close, leave, free: the number is the
  * private_data of the disk), remove.c (settle), sysfs.c (wait).
@@ -39,7 +39,7 @@ struct ibnbd_clt_number {
 	refcount_t ref;
 	int index;
 	bool taken;			/* READ_ONCE */
-	atomic_t openers;		/* negative: nobody may open it any more */
+	atomic_t openers;		/* negative: it may not be opened any more */
 	struct completion deleted;	/* of the disk */
 	struct completion settled;
 	spinlock_t lock;		/* dev */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The number of a disk, and who has the disk open. */
+/* The number of a disk, and the openers of the disk. */
 #ifndef IBNBD_CLIENT_NUMBER_H
 #define IBNBD_CLIENT_NUMBER_H
 
@@ -31,11 +31,11 @@ int ibnbd_clt_number_open(struct ibnbd_clt_number *n);
 void ibnbd_clt_number_close(struct ibnbd_clt_number *n);
 int ibnbd_clt_number_openers(const struct ibnbd_clt_number *n);
 /*
- * True: nobody has the disk open, and from now on nobody can open it. False: somebody has it open.
+ * True: the disk is not open, and cannot be opened from now on. False: it is open.
  */
 bool ibnbd_clt_number_claim(struct ibnbd_clt_number *n);
 
-/* For the removal only: the disk is deleted, and nobody can open it any more. */
+/* For the removal only: the disk is deleted, and cannot be opened any more. */
 void ibnbd_clt_number_leave(struct ibnbd_clt_number *n);
 /* Frees the number: the disk was released, or there was none. */
 void ibnbd_clt_number_free(struct ibnbd_clt_number *n);

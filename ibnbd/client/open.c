@@ -383,7 +383,7 @@ static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 
 /*
  * Accepts the loss before anything is written again, because new writes are not part of the loss.
- * If the server names no epoch, nobody knows whether this is the disk that has been written to.
+ * If the server names no epoch, it is not known whether this is the disk that has been written to.
  * dev->lock is held.
  */
 static void open_remap_loss(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
@@ -415,7 +415,7 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 
 /*
  * Is the answer for the device itself to judge? If it holds requests, these must not be written
- * over what somebody else has written meanwhile. Or it can recover without accepting a loss: all
+ * over what another client has written meanwhile. Or it can recover without accepting a loss: all
  * that may be lost is kept.
  */
 static bool open_remap_judges(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
@@ -488,7 +488,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	mutex_unlock(&dev->lock);
 close:
 	/*
-	 * The remap was refused: the server must not keep a disk open that nobody uses, perhaps for
+	 * The remap was refused: the server must not keep a disk open that is not used, perhaps for
 	 * writing.
 	 */
 	if (err)

@@ -14,7 +14,7 @@
  * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue
  * is quiesced; the gate is read once. A record is owned by queue_rq until the submit, by ibtrs
  * until done(), by the block layer after blk_mq_complete_request(). A stray (see below) is owned by
- * whoever holds the device's lock.
+ * the holder of the device's lock.
  *
  * Failure: only a request that was never posted is given back with BLK_STS_RESOURCE (L1). A posted
  * request ends by the server's answer or by ibnbd_clt_inflight_abort(). When the server answers

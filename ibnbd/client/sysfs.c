@@ -94,8 +94,8 @@ static ssize_t unmap_device_store(struct device *d, struct device_attribute *att
 		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force",
 					index);
 	/*
-	 * The removal drops the device's reference to the module, and nobody waits for a store that
-	 * has stepped out: it needs its own.
+	 * The removal drops the device's reference to the module, and no task waits for a store
+	 * that has stepped out: it needs its own.
 	 */
 	if (!try_module_get(THIS_MODULE))
 		return ibnbd_clt_refuse(-EALREADY, "ibnbd%d is being unmapped already", index);

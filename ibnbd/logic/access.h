@@ -33,7 +33,7 @@ struct ibnbd_facts {
  * migration. Where the server's policy permits migration beside an rw writer, the caller passes
  * false for @alone.
  *
- * Return: 0, -EPERM (somebody else writes) or -EINVAL (no such mode).
+ * Return: 0, -EPERM (another one writes) or -EINVAL (no such mode).
  */
 int ibnbd_access_open(u32 writers, bool alone, enum ibnbd_access mode, const char **why);
 

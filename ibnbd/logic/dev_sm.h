@@ -129,7 +129,7 @@ enum ibnbd_dev_group {
  * @s: state of a leg
  * @another: another leg of the group is open and in sync
  *
- * A request may fail early only if whoever sent it can do without this leg, and another leg is
+ * A request may fail early only if its sender can do without this leg, and another leg is
  * there. Everything else waits for hold=.
  */
 enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another);

@@ -63,7 +63,7 @@ void ibnbd_record_header(enum ibnbd_record_table t, struct ibnbd_record_slot *s)
 u64 ibnbd_record_boot(const char *id);
 
 /**
- * ibnbd_record_first() - a generation that nobody was ever told
+ * ibnbd_record_first() - a generation that no client was ever told
  * @high, @low: random
  * @none: each disk has one client only (writer_file=none)
  * @forgot: a record was dropped, or given to another disk
@@ -78,7 +78,7 @@ static inline u64 ibnbd_record_first(u32 high, u32 low, bool none, bool forgot)
 	return (u64)high << 32 | (low ? low : 1);
 }
 
-/* Somebody else has written. The low half never returns to 0. */
+/* Another client has written. The low half never returns to 0. */
 static inline u64 ibnbd_record_raise(u64 gen)
 {
 	u32 low = (u32)gen + 1;

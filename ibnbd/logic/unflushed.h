@@ -55,7 +55,7 @@ static inline unsigned long ibnbd_unflushed_needs(const struct ibnbd_unflushed *
 /**
  * ibnbd_unflushed_wrote() - a write without FUA has completed
  *
- * Call it before the completion is reported to anybody. Any context. There is a data race by
+ * Call it before the completion is reported. Any context. There is a data race by
  * design: @sent may be read just before it counts a flush that another CPU sends now. That flush
  * covers the write, since the answer to the write has arrived already.
  */
@@ -126,8 +126,8 @@ bool ibnbd_unflushed_lost_between(const struct ibnbd_unflushed_epoch *old,
  * @is_volatile: the server's cache is lost with its power
  * @flushes: flushes are sent to the server
  *
- * If the server says nothing about its cache, nobody knows what it may lose: then the administrator
- * has to ask for the account.
+ * If the server says nothing about its cache, it is not known what it may lose: then the
+ * administrator has to ask for the account.
  */
 bool ibnbd_unflushed_counts(bool ignore, bool asked, bool told, bool is_volatile, bool flushes);
 

@@ -12,7 +12,7 @@ void ibnbd_srv_backing_close(struct ibnbd_srv_open *open);
 u64 ibnbd_srv_backing_nsectors(struct ibnbd_srv_open *open);
 /*
  * @id: the disk's identity (protocol 10.1), or kind NONE; @cache_id: the same, or else one for this
- * boot. An errno: nobody can tell at the moment which disk it is; @why as in export.h.
+ * boot. An errno: it cannot be told at the moment which disk it is; @why as in export.h.
  */
 int ibnbd_srv_backing_identity(struct ibnbd_srv_open *open, struct ibnbd_identity *id,
 			       struct ibnbd_identity *cache_id, const char **why);

@@ -108,7 +108,7 @@ int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **
 
 /*
  * Has a disk that had no size when it was opened got one? Under the export lock, or in the work
- * that makes the claim: nobody else ends @claim_due.
+ * that makes the claim: no other one ends @claim_due.
  */
 bool ibnbd_srv_blockio_claim_is_due(const struct ibnbd_srv_open *open)
 {

@@ -14,8 +14,8 @@
  * Files: the kernel has no claims on files, and a writer of a file cannot keep other writers out.
  * But the kernel counts the writers of a file: if any other program has the file open for writing,
  * OPEN is refused. Our own opens are on a list from before the file is opened until after it is
- * closed. While one is being opened or closed, nobody knows whether the kernel counts it: an open
- * whose check depends on that waits until it is settled, so that it neither counts as another
+ * closed. While one is being opened or closed, it is not known whether the kernel counts it: an
+ * open whose check depends on that waits until it is settled, so that it neither counts as another
  * program's nor hides one.
  *
  * Readers claim nothing, because they cannot destroy anything. But if the policy says exclusive,
@@ -124,7 +124,7 @@ static void claim_file_settle(struct ibnbd_srv_open *open)
 	wake_up_all(&claim_wait);
 }
 
-/* False: that depends on opens of ours that are not settled. *@foreign: does anybody else write? */
+/* False: that depends on opens of ours that are not settled. *@foreign: is there another writer? */
 static bool claim_file_decide(const struct inode *inode, bool *foreign)
 {
 	int sure = 0, perhaps = 0, writers;
@@ -144,7 +144,7 @@ static bool claim_file_decide(const struct inode *inode, bool *foreign)
 }
 
 /**
- * ibnbd_srv_claim_file_check() - has anybody else the file open for writing?
+ * ibnbd_srv_claim_file_check() - is the file open for writing elsewhere?
  * @open: its file is open
  * @why: reason of a refusal
  *

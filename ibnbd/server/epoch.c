@@ -13,7 +13,7 @@
  * loss the server would hand out the old epoch from the file, and no client may have the old epoch
  * by then. "Clean" is stored when the last writer has left and a flush after its last request has
  * succeeded. The flush is part of leaving: the writer keeps its place until the flush has ended, so
- * nobody else writes during the flush.
+ * no other client writes during the flush.
  *
  * If the cache of an open disk is lost (cache_lost, a write cache that is switched on, a flush that
  * fails), the server closes the opens of the disk, as when a client is lost. I/O to the old device

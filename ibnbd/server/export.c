@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Exports: the backing objects that somebody has open, and who has them.
+ * Exports: the backing objects that are open, and the openers of each.
  *
  * Each open holds a backing handle of its own (read-only or writable), see backing.c. All opens of
  * one block device or one file, under whatever names, share one export. An export counts writers
@@ -82,7 +82,7 @@ static bool place_writer_is_away(const struct ibnbd_srv_export *e)
 }
 
 /*
- * May @open, which has none yet, have a place in @e (protocol 10.4)? 0; -EPERM: somebody else
+ * May @open, which has none yet, have a place in @e (protocol 10.4)? 0; -EPERM: another one
  * writes; -EBUSY: the client has to wait: a writer is not connected, but may come back, or the
  * requests of an earlier mapping have not ended.
  */
@@ -421,7 +421,7 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
  *
  * If @open is the last writer, its disk is flushed while @open still has its place. The place is
  * given up before the handle is closed. No I/O is left by then, so the next one to open finds an
- * object that nobody writes to any more.
+ * object that has no writer any more.
  */
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 {

@@ -37,7 +37,7 @@ enum ibnbd_srv_io_mode {
 };
 
 /**
- * struct ibnbd_srv_export - a block device or a regular file that somebody has open
+ * struct ibnbd_srv_export - a block device or a regular file that is open
  * @link: in the export list; under the export lock, like every field that names no other lock
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
  * @writers: W of protocol 10.4

@@ -5,7 +5,7 @@
  *
  * A module sees the unique names of disks only where users see them: in sysfs, each driver in a
  * place of its own. The first place that has a name wins. A place that is missing, or says that it
- * has no name, is passed over. After any other failure nobody knows which disk this is: the next
+ * has no name, is passed over. After any other failure it is not known which disk this is: the next
  * place may have another name than this one had last time. If the failure may pass (no memory), the
  * client has to ask again; else the disk is exported with kind NONE, and the log and sysfs say so.
  *
@@ -112,7 +112,7 @@ static int identity_disk(struct gendisk *disk, char *name, struct ibnbd_identity
  * @bdev: open
  * @id: id and kind are set; kind NONE when it has no name, and after a failure
  *
- * May sleep; needs no lock. Return: 0; or an errno: nobody knows, the log says what failed.
+ * May sleep; needs no lock. Return: 0; or an errno: it is not known, the log says what failed.
  */
 int ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id)
 {

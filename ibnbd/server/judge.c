@@ -34,7 +34,7 @@ static bool judge_allows(const struct ibnbd_policy_verdict *v, const struct ibnb
  *
  * Under the export lock. A second writer that only the word migration let in is closed when that
  * word is gone and the first writer is still there. The client is told, I/O that is under way ends
- * normally, and nobody waits for it. The opener calls this after it has put the mapping in the
+ * normally, and no task waits for it. The opener calls this after it has put the mapping in the
  * table; a change of the policy calls this for all opens after the new policy is in force. So at
  * least one of these calls sees both.
  *
@@ -118,7 +118,7 @@ int ibnbd_srv_judge_peer(void *priv, const struct ibtrs_origin *from, const char
  * No open escapes a new policy. msg.c checks an open against the policy in force before it is
  * opened, and again when it is in its session's table. And when a new policy is in force, all opens
  * are checked here. An open that the new policy does not allow is closed, and the log names it and
- * its session. Its I/O under way ends normally; nobody waits for that.
+ * its session. Its I/O under way ends normally; no task waits for that.
  *
  * Lock: policy_file_lock protects the draft and changes of the policy. It is taken before the
  * export lock.
@@ -128,7 +128,7 @@ int ibnbd_srv_judge_peer(void *priv, const struct ibtrs_origin *from, const char
 #define POLICY_FILE_MAX	(IBNBD_POLICY_TEXT + sizeof(POLICY_FILE_END))
 
 static DEFINE_MUTEX(policy_file_lock);
-static const struct file *policy_file_writer;	/* who has begun the draft; never dereferenced */
+static const struct file *policy_file_writer;	/* that of the draft; never dereferenced */
 static size_t policy_file_len;
 static bool policy_file_broken;			/* a piece of it was refused */
 static char *policy_file_draft;			/* POLICY_FILE_MAX bytes; NULL: no draft */

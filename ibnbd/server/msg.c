@@ -188,7 +188,7 @@ static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 
 /* ---- OPEN ---------------------------------------------------------------- */
 
-/* Cause and remedy of an errno for which nobody gave a reason. */
+/* Cause and remedy of an errno without a reason of its own. */
 static const char *msg_cause(int err)
 {
 	switch (err) {
@@ -299,7 +299,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 
 /*
  * The only place where a refused OPEN gets its text: for the log, for ctl/last_error and for a
- * client that takes it. If nobody gave a reason, the text is chosen by the errno. To the transport
+ * client that takes it. Without a reason the text is chosen by the errno. To the transport
  * an answer with a text is a success, because only a success carries data.
  */
 static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op,

@@ -80,7 +80,7 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
  * ibnbd_srv_session_find() - the live open of this very name (protocol 10.4)
  * @s: session
  * @name: as the client sent it
- * @unclaimed: set: nobody had come for it so far
+ * @unclaimed: set: its client has not come for it so far
  *
  * Return: the open, no longer unclaimed and pinned by an I/O reference, which the caller drops by
  * percpu_ref_put(); or NULL.

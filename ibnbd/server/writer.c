@@ -11,7 +11,7 @@
  *
  * The server vouches only for what it remembers (law L30): a record begins at a generation that
  * tells every client that had the disk open before that another client may have written since. With
- * writer_file=none it begins at one that promises nothing and fences nobody.
+ * writer_file=none it begins at one that promises nothing and fences no client.
  *
  * Only an open that may write makes a record, so a reader that opens many names pushes out no
  * record. When there are WRITER_RECORDS records, a new one replaces the one that no writer has had

@@ -14,7 +14,7 @@
  * of the file are written when it is made, so a slot that changes costs a write and a flush, and
  * the file system no transaction. OPENs that come at once share them. The file is closed in
  * between, so that its file system can be unmounted. A slot with a wrong checksum is free. A disk
- * that is not in the table counts as one that anybody may have written to (writer.c), and gets a
+ * that is not in the table counts as one that any client may have written to (writer.c), and gets a
  * new epoch. The table of epochs also has disks without an identity, for as long as the machine
  * runs; their slots are reused first.
  *

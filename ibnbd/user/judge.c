@@ -3,8 +3,8 @@
  * What an answer to a repeated OPEN, or a missing one, does to a disk (decision 12).
  *
  * Whether it is the same disk says logic/limits, whether writes may be lost logic/unflushed: as for
- * the kernel's client. What is different here: whoever has a disk open for writing counts as having
- * writes for it, for nobody knows what the program has in its memory.
+ * the kernel's client. What is different here: a program with a disk open for writing counts as
+ * having writes for it, since the library does not know what it has in its memory.
  *
  * All of it is judged when nothing is on the wire: then every answer of the old mapping has been
  * accounted, and what is parked may be given another number.

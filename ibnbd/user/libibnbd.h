@@ -5,10 +5,10 @@
  * It stands on libibtrs, whose rules hold here, too: functions return 0 or a negative errno; those
  * with a @why fill it with words that name the object, the cause and what to do. Structs of options
  * and answers begin with their size: zero the struct and set size. No global state, no signals, no
- * handlers, no fork. An object is freed when nobody uses it any more.
+ * handlers, no fork. An object is freed when no thread uses it any more.
  *
  * Any thread may call any function. Requests of a queue that were submitted with
- * ibnbd_q_submit() are handed back to whoever calls ibnbd_q_poll() for that queue.
+ * ibnbd_q_submit() are handed back to the caller of ibnbd_q_poll() for that queue.
  */
 #ifndef LIBIBNBD_H
 #define LIBIBNBD_H

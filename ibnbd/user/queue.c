@@ -4,8 +4,8 @@
  *
  * A request is in flight when libibtrs has it, where it also stays when all paths are lost, or it
  * waits here until the disk is open. Answers are taken and accounted in one place, q_harvest(),
- * by whoever looks first: a thread that polls, or the control thread, which must know all of what
- * the server has answered before it judges what the server has lost.
+ * by the one that looks first: a thread that polls, or the control thread, which must know all of
+ * what the server has answered before it judges what the server has lost.
  *
  * When the server answers that it does not know the disk (a forced close, a new cache epoch), the
  * request waits until the disk is open again, three times at most.
@@ -123,7 +123,7 @@ static void q_harvest(struct ibnbd_q *q)
 			q_answered(q, (struct disk_op *)done[i], done[i]->err);
 }
 
-/* The control thread has taken answers: those who wait for them have to hear of it. */
+/* The control thread has taken answers: tasks that wait for them have to hear of it. */
 static void q_harvest_for_others(struct ibnbd_q *q)
 {
 	q_harvest(q);

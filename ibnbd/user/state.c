@@ -91,7 +91,7 @@ static void state_terms(const struct ibnbd_disk *d, struct disk_terms *t)
 }
 
 /*
- * When keeping begins, earlier writes are missing from the log. It is dropped when somebody else
+ * When keeping begins, earlier writes are missing from the log. It is dropped when another client
  * has written, because a replay would overwrite newer data; a loss is then reported instead (L26).
  */
 static void state_keep(struct ibnbd_disk *d, const struct disk_grant *g)
@@ -99,7 +99,7 @@ static void state_keep(struct ibnbd_disk *d, const struct disk_grant *g)
 	enum disk_keeps old = d->keeps, keeps = disk_judge_keeps(d, g);
 	bool data = keeps == DISK_KEEPS_DATA;
 
-	/* Nobody has counted the writes up to now: the account assumes that there are some. */
+	/* The writes up to now were not counted: the account assumes that there are some. */
 	if (keeps && !old && d->opened)
 		ibnbd_unflushed_wrote(&d->unflushed);
 	d->keeps = keeps;

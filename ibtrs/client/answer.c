@@ -115,12 +115,12 @@ static void answer_invalidate(struct ibtrs_clt_req *req, int err)
 /*
  * With acked_writes the pages of a write are given back only when the adapter needs them no more.
  * The answer does not prove that: until the server has acknowledged the packets of a write, the
- * adapter may send them again, out of memory that has become somebody else's, and a server that
+ * adapter may send them again, out of memory that has become another owner's, and a server that
  * withholds its acknowledgements would read it. So a write ends with the later of its answer and
  * the completion of its last work request; a work request completes after those before it.
  *
  * Both happen on one CQ, mostly in the other order, but the answer that was early is handled by the
- * poster. Whoever is second takes the request, and who is first does not touch it any more.
+ * poster. The second of the two takes the request, the first does not touch it any more.
  */
 static void answer_await_less(struct ibtrs_clt_req *req)
 {

@@ -23,7 +23,7 @@ struct ibtrs_clt_rxbuf;
  *	CPUs
  * @seen: written by every completion of the send queue, cleared by the check of probe.c
  * @alone: number of requests in a row that found no other request here, see post_is_alone() in
- *	post.c. A hint, like @last; written by whoever sends
+ *	post.c. A hint, like @last; written by the sender
  * @last: the task that sent the last request; only compared, never dereferenced
  * @probing: a probe is out
  * @watch: used by the check of probe.c only
@@ -67,7 +67,7 @@ static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
 		WRITE_ONCE(conn->seen, true);
 }
 
-#define IBTRS_CLT_POLL_BUDGET	256	/* who wants more polls again */
+#define IBTRS_CLT_POLL_BUDGET	256	/* for more, poll again */
 
 /*
  * Handle what has completed on a polled @conn. Under RCU. Returns how many; 0 also if another task

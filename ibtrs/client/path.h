@@ -42,8 +42,8 @@ struct ibtrs_clt_path {
 	u32 nr_conns;
 	struct ibtrs_clt_conn *conns;
 	/*
-	 * this path's PD, used by no other path: when the QPs of this path are gone, nobody can use
-	 * its keys any more
+	 * this path's PD, used by no other path: when the QPs of this path are gone, no peer can
+	 * use its keys any more
 	 */
 	struct ibtrs_dev_pool devs;
 
@@ -57,7 +57,7 @@ struct ibtrs_clt_path {
 	int told_err;			/* errno of the last failure that was logged */
 	u32 nr_closed;			/* times it became CLOSED */
 
-	/* posted by anybody, consumed by the path work */
+	/* posted from anywhere, consumed by the path work */
 	unsigned long events;
 	spinlock_t reason_lock;		/* reason, err, retry */
 	struct ibtrs_retry retry;

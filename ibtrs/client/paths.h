@@ -12,7 +12,7 @@ int ibtrs_clt_paths_init(void);
 void ibtrs_clt_paths_exit(void);	/* call it when no session is left */
 
 /*
- * Create a path and put it on the list, not connected. Nobody can remove it while it is starting.
+ * Create a path and put it on the list, not connected. It cannot be removed while it is starting.
  * @opening: called by open itself; else the session must be open already. ERR_PTR: -ENODEV, -EBUSY,
  * -EEXIST, -ENOSPC, -ENOMEM.
  */

@@ -182,7 +182,7 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		if (conn < path->conns || conn >= path->conns + path->nr_conns)
 			continue;
 		/*
-		 * As every completion does it, in a read section: who waits for a grace period
+		 * As every completion does it, in a read section: a waiter for a grace period
 		 * after no request is posted any more has waited for done(), too.
 		 */
 		rcu_read_lock();

@@ -3,8 +3,8 @@
  * A slot in flight: build, post, complete, move to another path, park.
  *
  * state says who owns the record, and changes by cmpxchg:
- *	IDLE	nobody; the user may submit
- *	BUSY	whoever set BUSY: submit, completion, the walk after a drain, replay, abort
+ *	IDLE	none; the user may submit
+ *	BUSY	the one that set BUSY: submit, completion, the walk after a drain, replay, abort
  *	POSTING	the poster; with a plug, until the plug is pulled
  *	EARLY	the poster, which finds the answer in `early` after posting
  *	POSTED	the connection: a completion of this very connection, or the walk after its drain,

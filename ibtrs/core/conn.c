@@ -2,7 +2,7 @@
 /*
  * A QP, its CQ and the account of its send queue.
  *
- * Work requests are unsignalled, but for those whose completion somebody waits for: these return
+ * Work requests are unsignalled, but for those whose completion is waited for: these return
  * their own credits. The send queue entry of an unsignalled work request is free again only when a
  * later signalled request has completed. So each of them takes one credit, too; when the count of
  * those that were posted crosses a multiple of sig_every, the request that crosses it is signalled,
@@ -125,7 +125,7 @@ static void drain_marker_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * ib_drain_qp() for a CQ that nobody else polls any more: that one sleeps a tenth of a second for
+ * ib_drain_qp() for a CQ that has no other poller any more: that one sleeps a tenth of a second for
  * each queue before it polls, and it polls outside a read section, on which those rely that wait
  * for the end of all completions. False: no marker can be posted.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One connection: a QP with a CQ of its own, and the account of its send queue. Anybody may post
- * between create and drain, but the owner guarantees (RCU or an op reference) that nobody posts
+ * One connection: a QP with a CQ of its own, and the account of its send queue. Any task may post
+ * between create and drain, but the owner guarantees (RCU or an op reference) that no task posts
  * after the drain began.
  */
 #ifndef IBTRS_CORE_CONN_H
@@ -17,7 +17,7 @@
 
 /**
  * struct ibtrs_conn - all but the counters and @stuck is set before the connection is published
- * @id: CM id; owned by whoever created it
+ * @id: CM id; owned by its creator
  * @cid: 0 = service
  * @sq_free: work requests that may still be posted (E-45)
  * @stuck: posts succeed but nothing is sent (IBTRS_FAULT_STUCK)

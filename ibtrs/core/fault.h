@@ -34,7 +34,7 @@ enum ibtrs_fault_action {
 	IBTRS_FAULT_NONE,
 	IBTRS_FAULT_ERROR,		/* the event fails with @err */
 	IBTRS_FAULT_DELAY,		/* the event happens @ms later */
-	IBTRS_FAULT_DROP,		/* the event does not happen, and nobody is told */
+	IBTRS_FAULT_DROP,		/* the event does not happen, silently */
 	/* from now on the connection of the request sends nothing, and completes nothing */
 	IBTRS_FAULT_STUCK,
 };

@@ -2,7 +2,7 @@
 /*
  * Keys of authentication.
  *
- * The keyring belongs to this module, so it lives as long as anybody can use it. Root adds keys to
+ * The keyring belongs to this module, so it lives as long as it can be used. Root adds keys to
  * it by its number (/proc/keys), which takes CAP_SYS_ADMIN, as our files do. Nobody can read them
  * back, because the key type logon has no read. Nobody may link the keyring, and so possess it: who
  * does could change the keys in it, or their permissions. A lookup is made with the rights of the

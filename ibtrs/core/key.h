@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Keys and the hash of authentication: what logic/auth.h needs from the kernel. The keys are logon
- * keys of the keyring .ibnbd, which `ibnbd key load` fills and nobody can read.
+ * keys of the keyring .ibnbd, which `ibnbd key load` fills and no user can read.
  */
 #ifndef IBTRS_CORE_KEY_H
 #define IBTRS_CORE_KEY_H

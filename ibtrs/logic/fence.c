@@ -51,7 +51,7 @@ bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 to
  * @fence: the request carries a token
  * @token: ignored without @fence
  *
- * A client that counts by one is never behind, unless somebody else sends requests in its name.
+ * A client that counts by one is never behind, unless another host sends requests in its name.
  * Then the client must learn how far it is behind, or it could not use the slot any more
  * (ibtrs_fence_catch_up()).
  *
@@ -73,7 +73,7 @@ int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token)
  * If @token was behind by n, the answer gives b with 2^(b-1) < n <= 2^b. The counter is raised by
  * 2^(b-1) plus the largest step that a server accepts. So the next token is never too far ahead,
  * and each answer at least halves the distance that is left. The client therefore catches up after
- * a few answers, however many requests somebody else has sent. The counter only grows, so a request
+ * a few answers, however many requests another host has sent. The counter only grows, so a request
  * that was overtaken stays overtaken.
  *
  * Return: the counter; the token of the next submission is larger by one.

@@ -41,7 +41,7 @@ enum {	/* actions, executed in the order of their bits */
 	IBTRS_PATH_DO_ARM	= 0x08,	/* start the reconnect timer */
 	IBTRS_PATH_DO_CONNECT	= 0x10,	/* start one attempt; READY or FAIL will be posted */
 	IBTRS_PATH_DO_UP	= 0x20,	/* publish, start heartbeats, tell the session */
-	IBTRS_PATH_DO_CLOSED	= 0x40,	/* wake those who wait for the end */
+	IBTRS_PATH_DO_CLOSED	= 0x40,	/* wake the waiters for the end */
 };
 
 struct ibtrs_path_step {

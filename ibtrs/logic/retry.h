@@ -47,7 +47,7 @@ struct ibtrs_backoff {
 extern const struct ibtrs_backoff ibtrs_backoff_default;
 
 enum ibtrs_retry_state {
-	IBTRS_RETRY_FIRST,	/* whoever created the path waits for its first attempts */
+	IBTRS_RETRY_FIRST,	/* the creator of the path waits for its first attempts */
 	IBTRS_RETRY_DOWN,
 	IBTRS_RETRY_UP,
 	IBTRS_RETRY_STATES

@@ -5,7 +5,7 @@
  * and then builds the connection.
  *
  * A refusal is an errno of protocol 2.3, or -EBUSY for "the old one is still there" (L9), with
- * words for the log. A refused CONN_REQ harms nobody else: only a peer that knows both uuids and
+ * words for the log. A refused CONN_REQ harms no other peer: only a peer that knows both uuids and
  * comes from the same address can end a path by it.
  *
  * A session is found by its uuid and the key that was proved, or by its uuid alone among those

@@ -13,7 +13,7 @@ struct ibtrs_srv_session;
 
 /**
  * struct ibtrs_srv_proof - who a path belongs to
- * @key: name of the key that was proved; empty: nobody has proved anything
+ * @key: name of the key that was proved; empty: nothing has been proved
  * @ks: session key of the exchange; the path's other connections make their proofs with it
  * @mark: of the key, see ibtrs_auth_has_mark()
  */
@@ -60,7 +60,8 @@ int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_ad
  *
  * Called before its session or path is looked up. Sleeps.
  *
- * Return: 0; -EACCES: nobody is let in without a proof; -EKEYREJECTED: it has none, or a wrong one.
+ * Return: 0; -EACCES: no client is let in without a proof; -EKEYREJECTED: it has none, or a wrong
+ * one.
  */
 int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,

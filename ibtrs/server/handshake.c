@@ -246,8 +246,8 @@ static int hs_refused_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 
 /*
  * @id was refused. Its destruction waits until the answer has been sent, and in the handler all
- * other requests would wait for that: in a flood, those who are let in as well. So a work destroys
- * it. Return: 0, or @err: there are too many, and the connection manager destroys @id.
+ * other requests would wait for that: in a flood, clients that are let in as well. So a work
+ * destroys it. Return: 0, or @err: there are too many, and the connection manager destroys @id.
  */
 static int hs_dismiss(struct rdma_cm_id *id, int err)
 {
@@ -300,7 +300,7 @@ static int hs_judge(const struct rdma_cm_id *id, const struct ibtrs_addr_pair *a
 	return hs_fault(addr, why);
 }
 
-/* A client wants to prove that it has a key. Not 0: it was refused, and nobody has the id. */
+/* A client wants to prove that it has a key. Not 0: it was refused, and the id has no owner. */
 static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 		    const struct ibtrs_addr_pair *addr)
 {
@@ -320,7 +320,7 @@ static int hs_knock(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 	return k ? 0 : err;
 }
 
-/* Not 0: it was refused, and nobody has the id. */
+/* Not 0: it was refused, and the id has no owner. */
 static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
 	struct ibtrs_srv_conn *conn;

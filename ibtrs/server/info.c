@@ -136,8 +136,8 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 	*why = "its directory in sysfs cannot be made";
 	err = ibtrs_srv_sysfs_path_add(path);
 	/*
-	 * Behind that: whoever removes a key, and then closes its paths, has seen this one, or the
-	 * key is missed here.
+	 * Behind that: a task that removes a key, and then closes its paths, has seen this one, or
+	 * the key is missed here.
 	 */
 	err = err ?: ibtrs_srv_auth_still(&path->proof, why);
 	return err ?: info_answer(path, why);

@@ -19,8 +19,8 @@ struct ibtrs_srv_knock;
  *	rejects @id and calls ibtrs_srv_knock_end()
  * @why: words for a refusal
  *
- * CM event. Return: 0; -EKEYREJECTED: nobody authenticates here; -ECONNRESET, -ENOSPC, -ENOMEM and
- * what the device says.
+ * CM event. Return: 0; -EKEYREJECTED: no client authenticates here; -ECONNRESET, -ENOSPC, -ENOMEM
+ * and what the device says.
  */
 int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, const void *wire,
 		    const struct ibtrs_addr *peer, struct ibtrs_srv_knock **out, const char **why);

@@ -28,7 +28,7 @@ enum ibtrs_srv_path_state {
 	IBTRS_SRV_PATH_CONNECTING,	/* from the first CONN_REQ */
 	IBTRS_SRV_PATH_CONNECTED,	/* INFO_REQ was good */
 	IBTRS_SRV_PATH_CLOSING,		/* the close work takes it apart; still counts (L6) */
-	IBTRS_SRV_PATH_LINGERING,	/* waits for ops that the client gave up; blocks nobody */
+	IBTRS_SRV_PATH_LINGERING,	/* waits for ops that the client gave up; blocks none */
 	IBTRS_SRV_PATH_CLOSED,
 };
 

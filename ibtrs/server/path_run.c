@@ -160,7 +160,7 @@ static void path_watchdog(struct ibtrs_srv_path *path)
 		jiffies_to_msecs(jiffies - path->waits_since) / 1000, path->busy_from);
 }
 
-/* A path that lingers keeps that state to the end: it blocks nobody. */
+/* A path that lingers keeps that state to the end: it blocks no other path. */
 static void path_closed(struct ibtrs_srv_path *path)
 {
 	guard(mutex)(&ibtrs_srv.lock);	/* look.c makes a path linger under it, too */
@@ -191,7 +191,7 @@ static void path_end_work(struct work_struct *work)
 		queue_delayed_work(ibtrs_srv.wq, &path->end_work, PATH_WATCHDOG);
 		return;
 	}
-	synchronize_rcu();		/* who has just ended an op, and the close work */
+	synchronize_rcu();		/* tasks that have just ended an op, and the close work */
 	cancel_delayed_work(&path->end_work);	/* which they may have queued */
 	path_closed(path);
 	ibtrs_srv_op_free(path);

@@ -4,7 +4,7 @@
  *
  * A client is an address together with the key that it has proved there, if any. So a client
  * without a key uses up nothing of the limits of a client with a key on the same host. A key has
- * limits of its own: who has it may come from any number of addresses.
+ * limits of its own: its holder may come from any number of addresses.
  *
  * There is no table of clients beside that of sessions. At each CONN_REQ and each INFO_REQ all
  * sessions and their paths, some hundreds at most, are counted anew, under the lock that both

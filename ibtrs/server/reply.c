@@ -5,7 +5,7 @@
  *
  * Called from any context by the code that ends an op (ibtrs_srv_op_reply()), and by completions. A
  * reply is posted only if the path is CONNECTED inside the RCU read section; on any other path the
- * op ends without a reply. So one grace period after the state has changed nobody posts on the QP,
+ * op ends without a reply. So one grace period after the state has changed no task posts on the QP,
  * and the close work can drain it.
  *
  * Order: the op is released before its reply is posted, because the client may use the slot as soon

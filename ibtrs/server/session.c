@@ -416,7 +416,7 @@ const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s)
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_peer_key);
 
-/* Paths that are half open do not count: anybody can begin one. */
+/* Paths that are half open do not count: any host can begin one. */
 void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
 			 void (*fn)(void *arg, const struct ibtrs_origin *from), void *arg)
 {

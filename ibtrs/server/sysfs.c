@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/ibtrs-server: who is connected, over what.
+ * /sys/class/ibtrs-server: the clients, and their paths.
  *
  *	<session>/			auth
  *	<session>/paths/<src@dst>/	hca_name hca_port src_addr dst_addr disconnect
@@ -11,7 +11,7 @@
  * Lifetime. A session's device and its paths/ belong to the driver core; a path's directory is a
  * small object with a pointer to the path. Removing a directory waits for show and store that run
  * in it. After that the pointer is never followed again, and the path may be freed, even if
- * somebody still has a file open. Directory objects are counted, and module exit waits for the
+ * a file is still open. Directory objects are counted, and module exit waits for the
  * last. `disconnect` only begins the end of its path, so it never waits for itself.
  *
  * Names are unique before they come here: labels of sessions (name.c) until their files are gone,

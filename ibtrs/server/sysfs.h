@@ -4,7 +4,7 @@
  *
  * Lifetime: sysfs and the driver core hold references only to memory of their own, never to the
  * session or the path. After ibtrs_srv_sysfs_path_del() / _session_del() no show or store runs any
- * more, even if somebody still has a file open.
+ * more, even if a file is still open.
  */
 #ifndef IBTRS_SERVER_SYSFS_H
 #define IBTRS_SERVER_SYSFS_H

@@ -38,7 +38,7 @@ int ibtrs_clt_auth_message(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *w
 
 /**
  * struct ibtrs_srv_proof - who a path belongs to
- * @key: name of the key that was proved; empty: nobody has proved anything
+ * @key: name of the key that was proved; empty: nothing has been proved
  * @ks: session key of the exchange; the path's other connections make their proofs with it
  * @mark: of the key, see ibtrs_auth_has_mark()
  */
@@ -60,7 +60,8 @@ void ibtrs_srv_knock_free(struct ibtrs_srv_conn *conn);
  * @wire: its bytes
  * @proof: result; wipe it after use
  *
- * Return: 0; -EACCES: nobody is let in without a proof; -EKEYREJECTED: it has none, or a wrong one.
+ * Return: 0; -EACCES: no client is let in without a proof; -EKEYREJECTED: it has none, or a wrong
+ * one.
  */
 int ibtrs_srv_auth_first(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req *req,
 			 const void *wire, struct ibtrs_srv_proof *proof, const char **why);

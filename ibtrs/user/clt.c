@@ -272,7 +272,7 @@ void ibtrs_clt_shut(struct ibtrs_clt *clt)
 	pthread_mutex_lock(&clt->ctx->lock);
 	for (i = 0; i < clt->nr_paths; i++) {
 		clt->paths[i].err = -ECONNABORTED;
-		/* Nobody has stepped since it was opened: it must not begin behind the end. */
+		/* No thread has stepped since it was opened: it must not begin behind the end. */
 		clt->paths[i].events &= ~(1u << IBTRS_PATH_EV_CONNECT);
 		ibtrs_clt_path_post(&clt->paths[i], IBTRS_PATH_EV_CLOSE);
 	}
@@ -539,6 +539,8 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 		i.wait_ms = (u32)(path->due - now);
 	i.latency_ms = path->latency;
 	memcpy(i.why, path->why, sizeof(i.why));
+	memcpy(i.phase_us, path->took, IBTRS_PHASES * sizeof(*i.phase_us));
+	i.phase_us[IBTRS_PHASE_TRIAL] += path->took[IBTRS_HS_DOUBT];
 	i.kind = path->place.rdma ? "rdma" : path->tls ? "tls" : "plain";
 	pthread_mutex_unlock(&clt->ctx->lock);
 	return ibtrs_user_tell(info, &i, sizeof(i));

@@ -59,7 +59,7 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 	const struct ibtrs_clt_opts *o = &path->clt->opts;
 	int fd;
 
-	/* Before cid 0 is answered nobody knows how many requests there will be. */
+	/* Before cid 0 is answered it is not known how many requests there will be. */
 	if (path->place.rdma)
 		return path->clt->rdma->connect(&path->place,
 						cid ? path->clt->qs[cid].nr : 0, err, why);
@@ -146,7 +146,7 @@ static void cm_connect(struct ibtrs_clt_path *path, u16 cid)
 
 static void cm_first_conn(struct ibtrs_clt_path *path)
 {
-	path->hs = IBTRS_HS_FIRST;
+	ibtrs_clt_path_await(path, IBTRS_HS_FIRST);
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ASKED);
 	cm_deadline(path, IBTRS_RETRY_FIRST_WORD);
 	cm_connect(path, 0);
@@ -157,7 +157,7 @@ static void cm_knock(struct ibtrs_clt_path *path)
 	struct ibtrs_wire_auth_req w;
 	struct ibtrs_clt_conn *conn;
 
-	path->hs = IBTRS_HS_AUTH;
+	ibtrs_clt_path_await(path, IBTRS_HS_AUTH);
 	cm_deadline(path, IBTRS_RETRY_FIRST_WORD);
 	conn = cm_conn(path, 0);
 	if (!conn)
@@ -191,7 +191,7 @@ static bool cm_others_turn(const struct ibtrs_clt_path *path)
 void ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 {
 	if (cm_others_turn(path)) {
-		path->hs = IBTRS_HS_TURN;
+		ibtrs_clt_path_await(path, IBTRS_HS_TURN);
 		path->due = ibtrs_ctx_now(path->clt->ctx) + CM_TURN_MS;
 		return;
 	}
@@ -258,7 +258,7 @@ static int cm_info(struct ibtrs_clt_path *path, const char **why)
 
 	if (len < sizeof(struct ibtrs_wire_info_refused))
 		len = sizeof(struct ibtrs_wire_info_refused);
-	path->hs = IBTRS_HS_INFO;
+	ibtrs_clt_path_await(path, IBTRS_HS_INFO);
 	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);	/* all connections are there */
 	*why = "no memory for the answer of the server";
 	path->info = calloc(1, sizeof(struct ibtrs_wire_info_req) + len);
@@ -362,7 +362,7 @@ static int cm_first(struct ibtrs_clt_path *path, const struct ibtrs_conn_rsp *rs
 	err = ibtrs_clt_grant(path->clt, path, why);
 	if (err)
 		return err;
-	path->hs = IBTRS_HS_OTHERS;
+	ibtrs_clt_path_await(path, IBTRS_HS_OTHERS);
 	cm_deadline(path, IBTRS_RETRY_CONNECT);
 	for (i = 1; i < path->clt->nr_qs; i++)
 		cm_connect(path, (u16)i);

@@ -4,11 +4,11 @@
  *
  * A queue of a group has queue i of each leg, and is used by the same thread. It has no lock and
  * allocates nothing: the requests of the legs lie in the caller's memory. What a leg's queue has no
- * slot for waits in a list of that leg, so the slowest leg holds up nobody but itself.
+ * slot for waits in a list of that leg, so the slowest leg holds up itself alone.
  *
  * A leg that is out ends what has not been sent to it, and what waits for a path. What its server
  * has is awaited as long as a path is up; when the session is shut, it waits for a path, too. So
- * memory is given back only when nobody can touch it any more.
+ * memory is given back only when no thread can touch it any more.
  */
 #include <poll.h>
 #include "ibtrs/user/group.h"

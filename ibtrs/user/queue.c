@@ -133,8 +133,8 @@ static void q_post(struct ibtrs_q *q, struct ibtrs_req *req, struct ibtrs_clt_co
 }
 
 /*
- * Connections are attached after ups was counted, and taken away before: whoever sees one knows
- * the ups that it belongs to.
+ * Connections are attached after ups was counted, and taken away before: a thread that sees one
+ * knows the ups that it belongs to.
  */
 static bool q_may_send(const struct ibtrs_q *q)
 {

@@ -2,7 +2,7 @@
 /*
  * RDMA: connecting, by librdmacm.
  *
- * Each connection has an event channel, so that whoever owns it takes its events and nobody else's.
+ * Each connection has an event channel, so that its owner takes its events and no others.
  * A client resolves address and route, makes its QP, and sends the CONN_REQ that was posted as the
  * private data of the CM's request. A listener hands each request on to a connection with a channel
  * of its own; it makes its QP when it is answered. Nothing here waits: timers are the owner's.

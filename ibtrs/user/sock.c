@@ -91,7 +91,7 @@ ssize_t ibtrs_sock_recv(struct ibtrs_sock *s, void *to, size_t len, const char *
 
 void ibtrs_sock_close(struct ibtrs_sock *s)
 {
-	/* Somebody may have another descriptor of it; then close() alone does not tell the peer. */
+	/* There may be another descriptor of it; then close() alone does not tell the peer. */
 	if (s->fd >= 0) {
 		shutdown(s->fd, SHUT_RDWR);
 		close(s->fd);

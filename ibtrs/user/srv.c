@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * A server: listening, the loop, timers. Whoever polls it drives it; there is no thread of its own,
- * and none between the socket and the one that executes a request.
+ * A server: listening, the loop, timers. The thread that polls it drives it; there is no thread of
+ * its own, and none between the socket and the one that executes a request.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>

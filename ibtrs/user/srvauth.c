@@ -236,7 +236,7 @@ static void knock_hello(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 	if (!err) {
 		why = "the server has no randomness";
 		err = ibtrs_user_random(nonce, sizeof(nonce));
-		/* Without a key of that name: a challenge that nobody can answer. */
+		/* Without a key of that name: a challenge that has no answer. */
 		err = err ?: auth_keys(conn->srv, (const char *)k->auth.t.name, &keys);
 		err = err ?: ibtrs_auth_srv_challenge(&k->auth, &ibtrs_auth_user, &keys, nonce, &w);
 		explicit_bzero(&keys, sizeof(keys));

@@ -385,7 +385,7 @@ static void stream_close(struct ibtrs_qp *qp)
 {
 	struct stream *s = stream_of(qp);
 
-	/* Somebody may have another descriptor of the socket: then it would stay in the set. */
+	/* There may be another descriptor of the socket: then it would stay in the set. */
 	if (s->ep >= 0)
 		epoll_ctl(s->ep, EPOLL_CTL_DEL, s->sock.fd, NULL);
 	ibtrs_sock_close(&s->sock);

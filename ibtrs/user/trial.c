@@ -22,7 +22,7 @@ static void trial_await(struct ibtrs_clt_path *path, enum ibtrs_clt_hs hs,
 	const struct ibtrs_clt *clt = path->clt;
 	u64 bytes = (u64)clt->max_io_size * path->untried;
 
-	path->hs = hs;
+	ibtrs_clt_path_await(path, hs);
 	path->due = ibtrs_ctx_now(clt->ctx) +
 		    ibtrs_retry_patience_ms(&path->retry, phase, clt->nr_up, path->ext, bytes);
 }

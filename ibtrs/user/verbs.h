@@ -134,7 +134,7 @@ struct ibtrs_qp {
  * @dereg: the opposite, when all connections of the path are closed
  * @ends: the addresses of both ends that a proof is bound to: GIDs, of a stream IP addresses.
  *	Return: false: there are none
- * @close: after this nothing is sent, and nothing written to anybody's memory. Idempotent
+ * @close: after this nothing is sent, and nothing written to memory. Idempotent
  * @free: frees a closed connection
  */
 struct ibtrs_verbs {

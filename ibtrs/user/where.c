@@ -7,7 +7,7 @@
  * addresses at which the server has RDMA, which may be others, and each of them becomes one more
  * path of the session. Requests use streams while no path of RDMA is up (q_pick() in queue.c).
  *
- * There is no auto: without a key. Whoever drops the packets of RDMA would get plain text.
+ * There is no auto: without a key. A host that drops the packets of RDMA would get plain text.
  */
 #include <stdlib.h>
 #include <sys/socket.h>

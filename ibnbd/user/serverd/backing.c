@@ -132,7 +132,7 @@ static int backing_open_file(struct serverd_find *f, int path)
 	struct stat st;
 
 	if (f->writes) {
-		/* A lease says whether anybody has it open for writing, us included. */
+		/* A lease says whether it is open for writing, by us or others. */
 		b->page_fd = backing_reopen(path, O_RDONLY);
 		if (b->page_fd >= 0 && fcntl(b->page_fd, F_SETLEASE, F_RDLCK))
 			b->used_here = errno == EAGAIN;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Exports: the disks and files that somebody has open, and who has them. The rules are those of the
+ * Exports: the disks and files that are open, and the openers of each. The rules are those of the
  * kernel's server (ibnbd/server/export.c, and there writer and epoch), on the same pure code: one
  * export for all opens of an object, whatever their names; who may have a place in it; the writer
  * generation; the cache epoch.

@@ -64,7 +64,7 @@ static void io_end(struct serverd *d, struct serverd_io *io, int err)
 		err = -EIO;
 	/*
 	 * The client opens it again, and sends this again. Where the connection broke before the
-	 * open was published, nobody has told the client so far.
+	 * open was published, the client has not been told so far.
 	 */
 	if (err && open->b.nbd && serverd_nbd_gone(open->b.nbd)) {
 		serverd_open_lose(d, open, SERVERD_CUT);

@@ -36,7 +36,7 @@ static bool lookup_is_ours(const struct stat *st)
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
-/* Can nobody else change a directory from @dir up to @root? */
+/* Is no directory from @dir up to @root another user's to change? */
 static bool lookup_way_is_ours(int root, int dir)
 {
 	struct stat top, st;

@@ -93,7 +93,7 @@ void serverd_msg(struct serverd *d, struct ibtrs_op *op)
 
 /* ---- OPEN ------------------------------------------------------------------------ */
 
-/* Cause and remedy of an errno for which nobody gave a reason. */
+/* Cause and remedy of an errno without a reason of its own. */
 static const char *open_cause(int err)
 {
 	switch (err) {
@@ -323,7 +323,7 @@ void serverd_open_msg(struct serverd *d, struct serverd_session *s, struct ibtrs
 	err = ibnbd_msg_open_decode(op->hdr, op->hdr_len, op->dir == IBTRS_IO_READ, op->len,
 				    s->features, &m, &why);
 	if (!err) {
-		/* Before the name is looked up: who is denied a disk learns nothing about it. */
+		/* Before the lookup: a client that is denied a disk learns nothing about it. */
 		serverd_session_policy(d, s, m.name, &v);
 		err = ibnbd_policy_open(&v, m.access, &why);
 	}

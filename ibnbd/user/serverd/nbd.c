@@ -8,7 +8,7 @@
  * list, since libnbd must not be called from its own callbacks. What the NBD server can do is asked
  * once: libnbd has a lock, which a worker that flushes may hold for long.
  *
- * A connection that breaks has lost the write cache, as far as anybody knows: a new cache epoch
+ * A connection that breaks has lost the write cache, as far as can be known: a new cache epoch
  * begins, and all that have the disk open must open it again. Until the NBD server is back, that is
  * refused as a disk is that comes late, so clients hold their I/O.
  *

@@ -230,7 +230,7 @@ int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
 struct ibtrs_clt_plug {
 	struct ibtrs_clt_conn *conn;
 	struct ib_send_wr *first, *last;
-	struct ib_send_wr *plain;	/* the last one whose completion nobody waits for */
+	struct ib_send_wr *plain;	/* the last one whose completion is not waited for */
 	int nr, nr_plain;
 };
 
@@ -337,7 +337,7 @@ enum ibtrs_clt_at_large {
  * Return: the kind of ended requests that the server may still execute. After WRITES the caller
  * must let the device write nothing until ibtrs_clt_settled() says yes, or the server has said that
  * all of them have ended. After READS or WRITES the caller should tell the server that the requests
- * are given up: while the server executes one, nobody can use the slot of that request.
+ * are given up: while the server executes one, no other request can use its slot.
  */
 enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 				    int err);

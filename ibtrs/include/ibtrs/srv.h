@@ -41,7 +41,7 @@ struct ibtrs_srv_op {
 
 /* Which clients have to prove that they have a key (protocol.md 8.6). */
 enum ibtrs_srv_auth {
-	IBTRS_SRV_AUTH_OFF,		/* nobody can */
+	IBTRS_SRV_AUTH_OFF,		/* no client can */
 	IBTRS_SRV_AUTH_OPTIONAL,	/* those that want to; in-kernel clients are let in */
 	IBTRS_SRV_AUTH_REQUIRED,	/* everybody */
 };
@@ -61,10 +61,10 @@ enum ibtrs_srv_left {
 /**
  * struct ibtrs_srv_ops - the user of the server
  * @op_priv_size: bytes at op->priv
- * @peer_allowed: may anybody connect from there at all? Called before any memory is spent. May be
+ * @peer_allowed: may a client connect from there at all? Called before any memory is spent. May be
  *	NULL. Must not sleep.
- * @auth: must clients prove that they have a key? Asked for each connection; NULL: nobody can. Must
- *	not sleep.
+ * @auth: must clients prove that they have a key? Asked for each connection; NULL: no client can.
+ *	Must not sleep.
  * @name_allowed: may a session of this name come from this address? Called before the name is
  *	looked up, so that a refused client learns nothing about other sessions. False: @why says
  *	why not. May be NULL. Must not sleep.
