@@ -114,7 +114,7 @@ static void doctor_files(struct doctor *d)
 	if (c->m->nr_errors)
 		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check", false);
 	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] &&
-		 !d->s->server)
+		 !d->s->server && !d->s->serverd)
 		doctor_find(
 			d, "server.conf", DOCTOR_WARNING,
 			say_dup("server.conf names a directory, and nothing is exported: ibnbd-server is not loaded"),

@@ -5,8 +5,8 @@
  *
  * A group is what the whole server of a host exports while the group is active here. Its records,
  * of who wrote last and of the cache epochs, are the driver's writer_file, in a directory on
- * storage that goes with the disks. So whoever has the disks has the records, and nobody merges
- * anything. While a group is not active nobody listens: to a client the path is down, and it is
+ * storage that goes with the disks. So the host with the disks has the records, and nothing merges
+ * them. While a group is not active no server listens: to a client the path is down, and it is
  * tried again for as long as hold= says.
  *
  * start: refuses what could end with two writers, then starts the server as server_run.c does, with
@@ -216,7 +216,7 @@ struct group_taking {
 	bool taken;
 };
 
-/* Called when the storage is there, or nobody waits for it any more, before the driver listens. */
+/* Called when the storage is there, or is not waited for any more, before the driver listens. */
 static int group_ready(void *arg)
 {
 	struct group_taking *t = arg;
@@ -228,7 +228,7 @@ static int group_ready(void *arg)
 	return rc;
 }
 
-/* Sessions and exports that the driver has, whoever's they are. */
+/* Sessions and exports that the driver has, of any group. */
 static void group_open(size_t *exports, size_t *sessions)
 {
 	struct state *s = state_read();

@@ -14,7 +14,7 @@
  *
  * The file is complete before the first hold= is changed, so each shortened hold= can be restored.
  * The file lies in /run: a reboot removes it together with the mappings. restore skips a device
- * whose hold= is no longer SET: somebody has changed it since.
+ * whose hold= is no longer SET: it was changed since.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -89,8 +89,8 @@ struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
 }
 
 /*
- * The driver returned EEXIST. If somebody else has mapped the device, that is a success. If
- * somebody is still mapping it, @rc stays.
+ * The driver returned EEXIST. If another process has mapped the device, that is a success. If
+ * one is still mapping it, @rc stays.
  */
 static int run_taken(const struct maps_entry *e, int rc)
 {
@@ -127,7 +127,7 @@ int maps_run_verify(const struct maps_entry *e)
 
 enum run_hope {
 	RUN_LATER,	/* the server may come */
-	RUN_REFUSED,	/* somebody must change something on the server first */
+	RUN_REFUSED,	/* something has to change on the server first */
 	RUN_NEVER,	/* it is the wrong disk: do not try again */
 };
 

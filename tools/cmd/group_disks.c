@@ -2,9 +2,9 @@
 /*
  * The disks of a group: may this host have them, and do they answer?
  *
- * A disk that hangs holds up whoever asks it, and cannot be killed. So a child asks, and says in
- * memory that it shares with its parent which object it is asking; the parent waits for as long as
- * it was told to, and leaves the child behind.
+ * A disk that hangs holds up the process that asks it, and cannot be killed. So a child asks,
+ * and says in memory that it shares with its parent which object it is asking; the parent waits for
+ * as long as it was told to, and leaves the child behind.
  */
 #include <errno.h>
 #include <fcntl.h>

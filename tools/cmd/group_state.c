@@ -2,7 +2,7 @@
 /*
  * The state_dir of a group. The driver writes `writers` there; these files are ours:
  *
- *	group	its name: made once, so that an empty directory, over which nobody has mounted the
+ *	group	its name: made once, so that an empty directory, over which there is no mount of the
  *		file system, is not taken for a new group's
  *	owner	the host that serves the group, from before it listens until it has stopped. It
  *		goes with the storage, so it tells of a host that died, or that still has the group.

@@ -257,7 +257,7 @@ static int mirror_open(struct mirror *m, size_t leg)
 		err = sysfs_write(file, "1");
 		if (sysfs_dry_run)
 			break;
-		/* whoever looked at it when md let it go may have it open */
+		/* a process that looked at it when md let it go may have it open */
 		if (err && err != EALREADY)
 			mirror_second();
 		mirror_again(m);

@@ -52,7 +52,7 @@ char *mirror_path(const struct mirror_conf *conf);
 
 /*
  * Locks a mirror for a change; NAME, or MIRROR_WATCH_LOCK for the one process that watches. Waits
- * at most @seconds. Returns what close(2) gives back, -1 with errno: EAGAIN: somebody else has it.
+ * at most @seconds. Returns what close(2) gives back, -1 with errno: EAGAIN: it is taken.
  */
 int mirror_lock(const char *name, int seconds);
 /* Does a process watch, as far as this one may know? */

@@ -64,7 +64,7 @@ struct watched_work {
  * struct watched - what is remembered of a mirror
  * @worker: the process that does something with it, 0: none; @at: with which leg, or WATCH_START
  * @first: when it was first seen
- * @ran: it has been running since then: whoever stopped it meant it
+ * @ran: it has been running since then: it was stopped on purpose
  * @copied: legs that were seen out of the array that runs, or behind, a bit for each
  * @said: what it waits for, said last
  */
@@ -443,7 +443,7 @@ static bool watch_news(int uevents)
 static void watch_sleep(int uevents)
 {
 	char *path = sysfs_root("/proc/mdstat");
-	/* An event of md is new to whoever has opened the file before it. */
+	/* An event of md is new to each process that has opened the file before it. */
 	struct pollfd p[] = { { .fd = uevents, .events = POLLIN },
 			      { .fd = open(path, O_RDONLY | O_CLOEXEC), .events = POLLPRI } };
 	int64_t end = sysfs_now() + WATCH_MS * 1000;

@@ -9,7 +9,7 @@
 #include "tools/out/say.h"
 
 /*
- * policy = optional, and the file is gone: somebody may be about to write it anew. So the server
+ * policy = optional, and the file is gone: it may be about to be written anew. So the server
  * keeps the policy that it has.
  */
 static int policy_gone(const struct policy_conf *now, const char *path)
@@ -200,7 +200,7 @@ void server_policy_json(struct json *j, const struct policy_conf *c)
 	json_end(j);
 }
 
-/* ---- what anybody may write to ---- */
+/* ---- what any client may write to ---- */
 
 struct policy_open {
 	const struct ibnbd_policy_rules *rules;
@@ -233,7 +233,7 @@ static bool policy_open_pattern(const struct ibnbd_policy_rules *p, const char *
 	return open;
 }
 
-/* Of names that cannot be listed: which may anybody write to? */
+/* Of names that cannot be listed: which may any client write to? */
 static char *policy_open_unlisted(const struct ibnbd_policy_rules *p)
 {
 	char *found = NULL;

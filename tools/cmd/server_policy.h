@@ -23,7 +23,8 @@ struct policy_conf *server_policy_shown(void);
  */
 char *server_policy_open_name(const struct ibnbd_policy_rules *p, const char *search);
 /*
- * Warn in @c if whoever reaches the port may write to something, by server.conf and this policy.
+ * Warn in @c if any host that reaches the port may write to something, by server.conf and this
+ * policy.
  * @look: at what is exported, which may hang with its file system; if not, only a policy without
  * rules is warned of.
  */

@@ -147,7 +147,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 	/*
 	 * Keys are loaded first: otherwise a client that has one would be refused. They are lost if
 	 * the module was unloaded before: ibtrs-core goes with its last user, and they with
-	 * ibtrs-core. A key that cannot be loaded says so, and keeps out nobody but its clients.
+	 * ibtrs-core. A key that cannot be loaded says so, and keeps out its own clients alone.
 	 */
 	cmd_key_load_all(true);
 	argv[n++] = say_dup("modprobe");
@@ -267,7 +267,7 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 #define SERVER_POLLS	5	/* a second */
 
 /*
- * Before anybody can ask for it: gives what the exports lead to (LVM, md, ZFS, a mount) time to
+ * Before a client can ask for it: gives what the exports lead to (LVM, md, ZFS, a mount) time to
  * appear. What is not there in the end is exported when it is; its clients wait for their hold=.
  */
 static void server_wait(const struct server_conf *c, const char *dir, int64_t seconds)

@@ -10,8 +10,8 @@
 
 /*
  * Export what @c says, or have a server that runs do so. @ready: is called when all else is known
- * to be fine, and may end it with another exit status than SAY_DONE; NULL: nobody asks. Returns the
- * exit status.
+ * to be fine, and may end it with another exit status than SAY_DONE; NULL: it is not asked.
+ * Returns the exit status.
  */
 int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), void *arg);
 /* modprobe -r ibnbd-server, or say with --dry-run that it would be run. 0: it has succeeded. */

@@ -5,9 +5,9 @@
  * A file is read whole. A file that is too long, that changes while it is read, or that fails in
  * the middle is refused; the part that was read is never used. If something else stands in its
  * place (a directory, a FIFO, a link that leads nowhere), it is refused too, and does not count as
- * absent. Whoever can write to a file of ours, to a directory on the way to it, or to a link in
- * between decides what root does. So all of these must belong to root, and nobody else may write to
- * them. A command that does not run as root also accepts files of the user who runs it.
+ * absent. A user who can write to a file of ours, to a directory on the way to it, or to a link in
+ * between decides what root does. So all of these must belong to root, and no other user may write
+ * to them. A command that does not run as root also accepts files of the user who runs it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static char *file_rights(const struct stat *st, const char *what, const char *pa
 		return say_fmt("%s belongs to user %u, not to root", what,
 			       (unsigned int)st->st_uid);
 	}
-	/* In a sticky directory nobody can replace what is another's. */
+	/* In a sticky directory no user can replace what is another's. */
 	if (!others || S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
 		return NULL;
 	*hint = say_fmt("chmod %s%s-w %s", others & S_IWGRP ? "g" : "",
@@ -108,7 +108,7 @@ char *file_distrust(const char *path, char **hint)
 	*hint = NULL;
 	full = here ? say_fmt("%s/%s", here, path) : say_dup(path);
 	/*
-	 * The directories that lead to IBNBD_ROOT are not judged: whoever set it has chosen them.
+	 * The directories that lead to IBNBD_ROOT are not judged: the user has chosen them.
 	 */
 	why = file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, hint);
 	free(full);

@@ -21,7 +21,7 @@ enum file_state {
 
 enum file_whose {
 	FILE_OURS,	/* decides what root does: owner and rights are judged */
-	FILE_SECRET,	/* the same, and nobody else may read it: a key */
+	FILE_SECRET,	/* the same, and no other user may read it: a key */
 	FILE_HOSTS,	/* other programs use it whatever its rights: fstab, crypttab */
 };
 

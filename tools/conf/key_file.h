@@ -15,7 +15,7 @@
 
 /*
  * Call this before a key comes into the memory of this process: from then on it leaves no core
- * behind, and nobody else can trace it. Whoever has a key wipes it when it is done.
+ * behind, and nobody else can trace it. The holder of a key wipes it after use.
  */
 void key_guard(void);
 /* Write the line of @key to @text, with its newline. */

@@ -124,7 +124,7 @@ int64_t maps_start_timeout(const struct maps_entry *e)
 }
 
 /*
- * Does @s hold a character that nobody sees? Then the word must be quoted: the lexer refuses such a
+ * Does @s hold an invisible character? Then the word must be quoted: the lexer refuses such a
  * character outside quotes.
  */
 static bool file_unseen(const char *s)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Saves and forgets mappings. The files are read under the lock, so a change that somebody else
+ * Saves and forgets mappings. The files are read under the lock, so a change that another process
  * wrote in the meantime is not lost. maps_saved.c computes the new texts. A change that would make
  * another mapping lose its line is refused. Nothing is changed while a file of maps.conf is
  * refused: its content is unknown then.
@@ -21,7 +21,7 @@
 #include "tools/host/sysfs.h"
 
 #define STORE_LOCK	"/run/ibnbd/maps.lock"
-#define STORE_PATIENCE	10	/* seconds for somebody else's change */
+#define STORE_PATIENCE	10	/* seconds for the change of another process */
 
 static int store_failed(const char *path, const char *what, int err)
 {

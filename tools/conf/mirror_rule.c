@@ -4,7 +4,7 @@
 /*
  * A leg that md has dropped, and that has been open for md ever since, is taken back by the bitmap
  * if the driver would have fenced it otherwise. Any other leg may lack what the bitmap does not
- * know of. One that is no member was removed, or was not there at the boot: nobody watched it. It
+ * know of. One that is no member was removed, or was not there at the boot: no watch saw it. It
  * is written over only if it is the mirror's own disk.
  */
 enum mirror_act mirror_decide(const struct mirror_facts *f)

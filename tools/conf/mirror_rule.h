@@ -31,7 +31,7 @@ enum mirror_md {		/* what md says of it */
 /**
  * struct mirror_facts - a leg of an array that runs
  * @another: another leg is in sync, and open
- * @tells: its server tells which disk it is, whether its cache was lost and whether anybody else
+ * @tells: its server tells which disk it is, whether its cache was lost and whether another client
  *	has written, and the driver heeds that
  * @known: it is the disk that the mirror was made of, as far as that can be told
  */

@@ -302,7 +302,7 @@ bool policy_conf_anybody_writes(const struct ibnbd_policy_rules *p, const char *
 		const struct ibnbd_policy_rule *r = &p->rule[i];
 
 		/*
-		 * Every address is in a prefix of 0, of one kind: it keeps nobody from what it
+		 * Every address is in a prefix of 0, of one kind: it keeps no client from what it
 		 * grants, as some client has that kind, and it denies nothing to other kinds.
 		 */
 		bool some = r->addr.kind != IBTRS_ADDR_NONE &&

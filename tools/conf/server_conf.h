@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * /etc/ibnbd/server.conf: what this host exports, as KEY = VALUE lines, a key for each parameter of
- * the module ibnbd-server. Without dev_search_path nothing is exported and nobody listens.
+ * the module ibnbd-server. Without dev_search_path nothing is exported and no port is open.
  */
 #ifndef TOOLS_SERVER_CONF_H
 #define TOOLS_SERVER_CONF_H
@@ -65,7 +65,7 @@ struct server_conf *server_conf_load(const char *file);
 void server_conf_free(struct server_conf *c);
 
 /*
- * Does a list of allow keep anybody out? A client chooses the name of its session itself, and with
+ * Does a list of allow keep any host out? A client chooses the name of its session itself, and with
  * a prefix of 0 every address of its kind is on the list.
  */
 bool server_allow_bars(const char *allow);

@@ -111,8 +111,8 @@ static bool keyring_is_key(key_serial_t key, const char *desc)
 }
 
 /*
- * The serial number of a key, or -1 and errno. The driver lets nobody possess its keyring, or find
- * keys in it by name, so the list is read.
+ * The serial number of a key, or -1 and errno. The driver lets no process possess its keyring, or
+ * find keys in it by name, so the list is read.
  */
 static long keyring_find(const char *desc)
 {
@@ -130,7 +130,7 @@ static long keyring_find(const char *desc)
 }
 
 /*
- * A new key, which replaces one of that name in the keyring: nobody may change one that is there.
+ * A new key, which replaces one of that name in the keyring: one that is there may not be changed.
  * 0 or errno.
  */
 static int keyring_put(const char *desc, const u8 *key)

@@ -5,7 +5,7 @@
  * Mapping: host names become addresses, and the one canonical line of logic/mapopt is written to
  * map_device. The disk is then found by its link in ctl/devices, never by guessing a number. If the
  * driver refuses, the message has the driver's own words (ctl/last_error) and what can be done
- * about it. Unmapping: it is refused while somebody uses the disk, and the message says who;
+ * about it. Unmapping: it is refused while the disk is in use, and the message names the user;
  * otherwise it waits until the kernel has released the disk. Where udev runs, both wait for it
  * (settle.c). Nothing here changes a file.
  */
@@ -412,7 +412,7 @@ static int mapping_order(const struct state_dev *d, const char *file, const char
 }
 
 /*
- * Report a removal that takes longer than @wait seconds. With 0 nobody waits, and it is no error.
+ * Report a removal that takes longer than @wait seconds. With 0 it does not wait: no error.
  */
 static int mapping_still_there(const struct state_dev *d, int wait)
 {
@@ -423,7 +423,7 @@ static int mapping_still_there(const struct state_dev *d, int wait)
 	return SAY_UNREACHABLE;
 }
 
-/* Somebody else unmaps the device: wait until it is gone. */
+/* Another process unmaps the device: wait until it is gone. */
 static int mapping_wait_gone(const struct state_dev *d, int wait)
 {
 	char *own = say_fmt("%s/ibnbd", d->dir);

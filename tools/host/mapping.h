@@ -42,11 +42,11 @@ int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, c
  * The remedy for an errno of a write to @file of the driver, NULL: of any; NULL = none is known.
  */
 const char *mapping_hint(const char *file, int err);
-/* The same for a session name that somebody else's session has on the server. */
+/* The same for a session name that another client's session has on the server. */
 extern const char mapping_hint_name[];
 
 /*
- * Unmap a device. Refuses if somebody uses it, unless @force. Waits up to @wait seconds until it is
+ * Unmap a device. Refuses if it is in use, unless @force. Waits up to @wait seconds until it is
  * gone, and then for udev.
  */
 int mapping_unmap(const struct state_dev *d, bool force, int wait);
@@ -63,7 +63,7 @@ char **mapping_disk_users(const char *dir);
 char **mapping_file_users(const char *entry);
 /* Does anything other than a process use it? */
 bool mapping_built_upon(const struct state_dev *d);
-/* Does udev use the device, and nobody else? udev reads a disk that is new or has changed. */
+/* Does udev alone use the device? udev reads a disk that is new or has changed. */
 bool mapping_only_udev(const struct state_dev *d);
 /* Does the machine need it to run: /, /usr, swap, directly or below dm and md? */
 bool mapping_vital(const struct state_dev *d);

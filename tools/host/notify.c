@@ -34,7 +34,7 @@ void notify_send(const char *text, size_t len)
 {
 	if (notify_fd >= 0 && sendto(notify_fd, text, len, MSG_NOSIGNAL,
 				     (struct sockaddr *)&notify_to, notify_to_len) < 0)
-		return;		/* nobody listens: no error of ours */
+		return;		/* systemd does not listen: no error of ours */
 }
 
 void notify_systemd(const char *fmt, ...)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Messages to systemd about a service (sd_notify(3)). Whoever is not started by systemd as a
+ * Messages to systemd about a service (sd_notify(3)). A process that systemd has not started as a
  * service of Type=notify sends nothing.
  */
 #ifndef TOOLS_NOTIFY_H

@@ -7,7 +7,7 @@
  * the links (S:) and the time of its first event (I:, µs of the monotonic clock). It writes the
  * record anew at each event, behind the links, and deletes it before them. So the files say when
  * udev has done its part for this disk and its partitions, whatever it does for others meanwhile.
- * A host or container without udev has no /run/udev/control, and nobody waits.
+ * A host or container without udev has no /run/udev/control, and does not wait.
  */
 #include <stdlib.h>
 #include <string.h>

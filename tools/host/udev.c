@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * udev's helper for 60-ibnbd.rules. None of its calls waits for a disk: udev kills whoever takes
- * too long, drops its record of the disk, and forgets which links lead there.
+ * udev's helper for 60-ibnbd.rules. None of its calls waits for a disk: udev kills a helper that
+ * takes too long, drops its record of the disk, and forgets which links lead there.
  *
  * `ibnbd-udev --probe KERNEL-NAME` has blkid read a disk or partition, for a limited time, and
  * prints what it finds. It fails if the disk does not answer in time.
@@ -39,7 +39,7 @@
 #define UDEV_FIRST	5	/* at most for the first probe: links wait for it */
 #define UDEV_LATER	20	/* and for the one after it */
 
-/* ---- links that nobody owns ---- */
+/* ---- links without an owner ---- */
 
 static const char *udev_kname;
 
