@@ -109,6 +109,32 @@ def two_sessions_of_one_name(w):
 
 
 @test
+def a_server_in_user_space(w):
+    """What ibnbd-serverd says in /run is listed like the driver's, beside it and alone."""
+    at = "root/run/ibnbd-serverd/devices/!srv!db1"
+    has(w.run("server", "close", "!srv!db1", "--force", want=8).err, "is not loaded")
+    for name, text in (("size", 2048), ("identity", "file:" + "0f" * 16), ("claimed", 0),
+                       ("sessions/vm7/mapping_path", "db1"), ("sessions/vm7/access_mode", "rw"),
+                       ("sessions/vm7/read_only", 0), ("sessions/vm7/device_id", 77)):
+        w.put(f"{at}/{name}", text)
+    w.conf("dev_search_path = /srv\n", "server.conf")
+    w.put("root/srv/db1")
+    opens = w.json("server", "list")["opens"]
+    eq([(o["export"], o["session"], o["access_mode"], o["device_id"]) for o in opens],
+       [("!srv!db1", "vm7", "rw", 77)])
+    said = w.run("server", "exports").out
+    has(said, "!srv!db1")
+    has(said, "search path: /srv")
+    has(w.run("server", "close", "!srv!db1", "--force", want=None).err,
+        "is exported by ibnbd-serverd")
+    has(w.run("doctor", want=None).out, "ibnbd-serverd runs, clients have 1 of its exports open")
+    hasnt(w.run("doctor", want=None).out, "nothing is exported")
+    w.server()
+    eq(sorted({o["export"] for o in w.json("server", "list")["opens"]}),
+       ["!srv!db1", "!srv!disk.img", "sdb"])
+
+
+@test
 def server_without_the_driver(w):
     has(w.run("server", "close", "sdb", want=8).err, "not loaded",
         "systemctl enable --now ibnbd-server")

@@ -134,8 +134,8 @@ static void server_start(void)
 	char *argv[] = {
 		"ibnbd-serverd", "-c", conf, "-p", policy, "-l", at, NULL
 	};
-	static char root[160], notify[160];
-	char *env[] = { "TEST_SERVERD=1", root, notify, "ASAN_OPTIONS=exitcode=99", NULL };
+	static char root[160], notify[160], run[160];
+	char *env[] = { "TEST_SERVERD=1", root, notify, run, "ASAN_OPTIONS=exitcode=99", NULL };
 	unsigned int i;
 
 	snprintf(conf, sizeof(conf), "%s", place("server.conf"));
@@ -143,6 +143,7 @@ static void server_start(void)
 	snprintf(at, sizeof(at), "unix:%s", place("sock"));
 	snprintf(root, sizeof(root), "IBNBD_ROOT=%s", place("root"));
 	snprintf(notify, sizeof(notify), "NOTIFY_SOCKET=%s", place("notify"));
+	snprintf(run, sizeof(run), "RUNTIME_DIRECTORY=%s", place("run"));
 	if (posix_spawn(&server, "/proc/self/exe", NULL, NULL, argv, env))
 		abort();
 	for (i = 0; i < 2000 && !server_listens(); i++)
@@ -165,7 +166,8 @@ static void serverd_begin(const char *policy)
 	char conf[512];
 
 	snprintf(dir, sizeof(dir), "/tmp/serverd.XXXXXX");
-	if (!mkdtemp(dir) || mkdir(place("disks"), 0700) || mkdir(place("root"), 0700))
+	if (!mkdtemp(dir) || mkdir(place("disks"), 0700) || mkdir(place("root"), 0700) ||
+	    mkdir(place("run"), 0700))
 		abort();
 	put_file("disks/db1", "");
 	put_file("disks/db2", "");

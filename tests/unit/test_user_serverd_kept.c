@@ -222,3 +222,93 @@ UNIT_TEST(serverd_migration)
 	client_close(&b);
 	serverd_finish();
 }
+
+/* ---- what the command ibnbd sees ---------------------------------------------- */
+
+/* A file of the exports' directory, or NULL. */
+static const char *status_of(const char *disk, const char *file)
+{
+	static char text[256];
+	char path[512];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/run/devices/!tmp!%s!disks!%s/%s", dir,
+		 strrchr(dir, '/') + 1, disk, file);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return text;
+}
+
+static bool status_is(const char *disk, const char *file, const char *want)
+{
+	const char *text = NULL;
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		text = status_of(disk, file);
+		if (text ? want && !strcmp(text, want) : !want)
+			return true;
+		pause_ms(5);
+	}
+	printf("%s/%s: %s", disk, file, text ?: "none\n");
+	return false;
+}
+
+/* As OPEN has told it; a file system without a UUID gives its files none. */
+static const char *identity_text(const struct ibnbd_open_rsp *r)
+{
+	static char text[64];
+	unsigned int i, n;
+
+	if (r->identity.kind == IBNBD_ID_NONE)
+		return "none\n";
+	n = sprintf(text, "file:");
+	for (i = 0; i < IBNBD_ID_LEN; i++)
+		n += sprintf(text + n, "%02x", r->identity.id[i]);
+	strcpy(text + n, "\n");
+	return text;
+}
+
+UNIT_TEST(serverd_says_what_is_open)
+{
+	struct ibnbd_open_rsp r, r2;
+	char path[160];
+	struct client c, c2;
+	struct stat st;
+
+	serverd_begin("# no rules\n");
+	if (!client_open(&c, "one") || !CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0) ||
+	    !client_open(&c2, "two") || !CHECK_EQ(client_map(&c2, "db2", IBNBD_ACCESS_RO, &r2), 0))
+		abort();
+	CHECK(status_is("db1", "sessions/one/access_mode", "rw\n"));
+	CHECK(status_is("db1", "sessions/one/read_only", "0\n"));
+	CHECK(status_is("db1", "sessions/one/mapping_path", "db1\n"));
+	CHECK(status_is("db1", "claimed", "0\n"));
+	CHECK(status_is("db2", "sessions/two/access_mode", "ro\n"));
+	CHECK(status_is("db1", "size", "32768\n"));
+	CHECK(status_is("db1", "identity", identity_text(&r)));
+	snprintf(path, sizeof(path), "%s/run/devices/", dir);
+	CHECK(!stat(path, &st) && (st.st_mode & 0777) == 0755);
+	CHECK_EQ(truncate(place("disks/db1"), 2 * DISK_MIB * MIB), 0);
+	CHECK(status_is("db1", "size", "65536\n"));
+	CHECK_EQ(client_map(&c2, "db1", IBNBD_ACCESS_RO, &r), 0);
+	CHECK(status_is("db1", "sessions/two/access_mode", "ro\n"));
+	CHECK_EQ(client_unmap(&c2, r2.device_id, false), 0);
+	CHECK(status_is("db2", "size", NULL));
+	client_close(&c);
+	CHECK(status_is("db1", "sessions/one/access_mode", NULL));
+	CHECK(status_is("db1", "sessions/two/access_mode", "ro\n"));
+	client_close(&c2);
+	CHECK(status_is("db1", "size", NULL));
+	CHECK_EQ(server_end(SIGTERM), 0);
+	snprintf(path, sizeof(path), "rmdir %s/run", dir);	/* nothing is left behind */
+	CHECK_EQ(system(path), 0);
+	CHECK_EQ(mkdir(place("run"), 0700), 0);
+	server_start();
+	serverd_finish();
+}

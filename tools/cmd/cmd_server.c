@@ -12,7 +12,7 @@
 
 static int server_loaded(const struct state *s)
 {
-	if (s->server)
+	if (s->server || s->serverd)
 		return SAY_DONE;
 	say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded: this host exports nothing");
 	say_hint("write /etc/ibnbd/server.conf, then: systemctl enable --now ibnbd-server");
@@ -78,9 +78,9 @@ int cmd_server_exports_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_exports, a);
 	struct policy_conf *policy;
-	char *dir, *search;
 	struct state *s;
 	struct json j;
+	char *search;
 
 	if (rc >= 0)
 		return rc;
@@ -96,12 +96,10 @@ int cmd_server_exports_run(struct cmd_args *a)
 		rc = server_loaded(s);
 		if (!rc)
 			rc = table_print(&table_exports, s->exports, s->nr_exports, a);
-		dir = sysfs_path(SERVER_PARAMETERS);
-		search = sysfs_attr(dir, "dev_search_path");
+		search = server_offers_search(s);
 		if (!rc && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv) && !ARG(a, noheadings))
 			server_exports_more(search, policy);
 		free(search);
-		free(dir);
 	}
 	policy_conf_free(policy);
 	state_free(s);
@@ -157,9 +155,13 @@ int cmd_server_close_run(struct cmd_args *a)
 		if (session && of != &e->opens[i])
 			continue;
 		file = say_fmt("%s/force_close", e->opens[i].dir);
-		err = sysfs_write(file, "1");
+		err = sysfs_exists(file) || sysfs_dry_run ? sysfs_write(file, "1") : ENOTSUP;
 		free(file);
-		if (err)
+		if (err == ENOTSUP) {
+			say_error(0, "%s is exported by ibnbd-serverd, which takes no such order",
+				  name);
+			say_hint("deny it in /etc/ibnbd/policy.conf, then: systemctl reload ibnbd-serverd");
+		} else if (err)
 			say_error(0, "cannot close %s of session %s: %s", name, e->opens[i].session,
 				  strerror(err));
 		sum = say_join(sum, say_exit_of(err), first);

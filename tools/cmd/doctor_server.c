@@ -6,8 +6,8 @@
  * when the administrator has turned this off (claim = no). If the driver refuses a disk to a client
  * for this reason, something on this host uses the disk: doctor names it.
  *
- * doctor also asks: may anybody write? A client without a key can choose the name of its session,
- * and a client that is not on a list of addresses cannot be told from another client.
+ * doctor asks, too: may any client write? A client without a key can choose the name of its
+ * session, and a client that is not on a list of addresses cannot be told from another client.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 
 /*
  * Join @users into one text, as "it is mounted on /a, dm-3 (vg0-data) is built on it". Frees the
- * list. Allocated; NULL: nobody uses it.
+ * list. Allocated; NULL: it has no user.
  */
 static char *exports_users(char **users)
 {
@@ -131,7 +131,7 @@ static bool exports_offered(const struct server_offer *o, void *arg)
 /* ---- the policy ---- */
 
 static void policy_anybody(struct doctor *d, const struct policy_conf *now, const char *search,
-			   const char *allow)
+			   const char *allow, const char *unit)
 {
 	char *name;
 
@@ -143,7 +143,8 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 			d, "policy", DOCTOR_WARNING,
 			say_fmt("any host that reaches the port may map %s and write to it: allow keeps out no address, and the policy %s",
 				name, now->rules->nr ? "does not deny it" : "no rules"),
-			say_dup("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload ibnbd-server"));
+			say_fmt("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload %s",
+				unit));
 	free(name);
 }
 
@@ -166,7 +167,7 @@ static void doctor_policy(struct doctor *d, const char *search, const char *allo
 			    say_dup("the policy is not looked at: it is root's"), NULL);
 	file = policy_conf_load(NULL);
 	if (!proved)
-		policy_anybody(d, now, search, allow);
+		policy_anybody(d, now, search, allow, "ibnbd-server");
 	if (now && !file->m->nr_errors && !policy_conf_same(now, file))
 		doctor_find(
 			d, "policy", DOCTOR_WARNING,
@@ -179,6 +180,30 @@ static void doctor_policy(struct doctor *d, const char *search, const char *allo
 					" shows it"));
 	policy_conf_free(file);
 	policy_conf_free(now);
+}
+
+/* ibnbd-serverd has what the files say, since its last reload. */
+static void doctor_serverd(struct doctor *d)
+{
+	struct server_conf *c = server_conf_load(NULL);
+	struct policy_conf *p = policy_conf_load(NULL);
+	const char *search = c->value[SERVER_dev_search_path], *auth = c->value[SERVER_auth],
+		   *claim = c->value[SERVER_claim];
+	struct exports_offers offers = { d, !claim || *claim == 'Y' };
+	char *at = sysfs_root(STATE_SERVERD);
+	size_t i, n = 0;
+
+	for (i = 0; i < d->s->nr_exports; i++)
+		n += !strncmp(d->s->exports[i].dir, at, strlen(at));
+	doctor_find(d, "serverd", DOCTOR_OK,
+		    say_fmt("ibnbd-serverd runs, clients have %zu of its exports open", n), NULL);
+	if (search && !d->s->server)
+		server_offers(search, exports_offered, &offers);
+	if (search && !(auth && !strcmp(auth, "required")))
+		policy_anybody(d, p, search, c->value[SERVER_allow], "ibnbd-serverd");
+	free(at);
+	policy_conf_free(p);
+	server_conf_free(c);
 }
 
 void doctor_exports(struct doctor *d)
@@ -201,6 +226,8 @@ void doctor_exports(struct doctor *d)
 		free(allow);
 		free(auth);
 	}
+	if (d->s->serverd)
+		doctor_serverd(d);
 	free(writers);
 	free(claim);
 	free(search);

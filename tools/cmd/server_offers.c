@@ -10,6 +10,9 @@
 #include <unistd.h>
 #include "ibnbd/logic/export.h"
 #include "tools/cmd/server_offers.h"
+#include "tools/cmd/server_run.h"
+#include "tools/conf/server_conf.h"
+#include "tools/host/state.h"
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
@@ -102,4 +105,19 @@ char *server_offers_late(const char *search)
 
 	offers_walk(&w, search);
 	return late;
+}
+
+char *server_offers_search(const struct state *s)
+{
+	char *dir = sysfs_path(SERVER_PARAMETERS), *search = sysfs_attr(dir, "dev_search_path");
+	struct server_conf *c;
+
+	free(dir);
+	if (search || !s->serverd)
+		return search;
+	c = server_conf_load(NULL);
+	search = c->value[SERVER_dev_search_path];
+	search = search ? say_dup(search) : NULL;
+	server_conf_free(c);
+	return search;
 }

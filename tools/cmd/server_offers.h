@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+struct state;
+
 /**
  * struct server_offer - a name of the search path
  * @shown: from the search path on; with %SESSNAME% the first directory is a session's
@@ -33,5 +35,10 @@ bool server_offers(const char *search, bool (*each)(const struct server_offer *o
  * there is none. Allocated.
  */
 char *server_offers_late(const char *search);
+/*
+ * dev_search_path of the server that runs: as the driver has it, or for ibnbd-serverd that of
+ * server.conf. Allocated, or NULL.
+ */
+char *server_offers_search(const struct state *s);
 
 #endif

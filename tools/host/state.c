@@ -311,15 +311,17 @@ static struct state_session *state_opener(struct state *s, const char *open)
 	return found;
 }
 
-static void state_read_exports(struct state *s)
+/* @ctl: of the driver, or of ibnbd-serverd */
+static void state_read_exports(struct state *s, const char *ctl)
 {
-	char *ctl = sysfs_path(STATE_SERVER), *devices = say_fmt("%s/devices", ctl);
-	char **names = sysfs_list(devices, &s->nr_exports);
-	size_t i, j;
+	char *devices = say_fmt("%s/devices", ctl), **names;
+	size_t i, j, nr;
 
-	s->exports = say_alloc((s->nr_exports + 1) * sizeof(*s->exports));
-	for (i = 0; i < s->nr_exports; i++) {
-		struct state_export *e = &s->exports[i];
+	names = sysfs_list(devices, &nr);
+	s->exports = say_grow(s->exports, (s->nr_exports + nr + 1) * sizeof(*s->exports));
+	memset(s->exports + s->nr_exports, 0, (nr + 1) * sizeof(*s->exports));
+	for (i = 0; i < nr; i++) {
+		struct state_export *e = &s->exports[s->nr_exports++];
 
 		state_read_export(e, ctl, names[i]);
 		for (j = 0; j < (size_t)e->nr_opens; j++) {
@@ -331,20 +333,24 @@ static void state_read_exports(struct state *s)
 	}
 	sysfs_list_free(names);
 	free(devices);
-	free(ctl);
 }
 
 struct state *state_read(void)
 {
-	char *clt = sysfs_path(STATE_CLIENT), *srv = sysfs_path(STATE_SERVER);
+	char *clt = sysfs_path(STATE_CLIENT), *srv = sysfs_path(STATE_SERVER),
+	     *user = sysfs_root(STATE_SERVERD), *devices = say_fmt("%s/devices", user);
 	struct state *s = say_alloc(sizeof(*s));
 
 	s->client = sysfs_exists(clt);
 	s->server = sysfs_exists(srv);
+	s->serverd = sysfs_exists(devices);
 	s->sessions = state_read_sessions("client", "ibtrs-client", &s->nr_sessions);
 	s->srv_sessions = state_read_sessions("server", "ibtrs-server", &s->nr_srv_sessions);
 	state_read_devs(s);
-	state_read_exports(s);
+	state_read_exports(s, srv);
+	state_read_exports(s, user);
+	free(devices);
+	free(user);
 	free(clt);
 	free(srv);
 	return s;

@@ -13,6 +13,7 @@
 
 #define STATE_CLIENT	"class/ibnbd-client/ctl"
 #define STATE_SERVER	"class/ibnbd-server/ctl"
+#define STATE_SERVERD	"/run/ibnbd-serverd"	/* the same, of ibnbd-serverd */
 
 enum state_kind { STATE_TEXT, STATE_NUM, STATE_BYTES, STATE_NS, STATE_FLAG };
 
@@ -88,6 +89,7 @@ struct state_export {
 
 struct state {
 	bool client, server;	/* loaded? */
+	bool serverd;		/* ibnbd-serverd runs, as a service */
 	struct state_dev *devs;
 	struct state_session *sessions;		/* client side */
 	struct state_session *srv_sessions;

@@ -228,6 +228,7 @@ static void main_look(struct serverd *d, u64 *looked)
 	*looked = now;
 	serverd_exports_look(d);
 	serverd_sessions_look(d);
+	serverd_status_look(d);
 	notify_systemd("WATCHDOG=1");
 }
 
@@ -270,7 +271,7 @@ static int main_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* A server that was killed leaves its socket behind: nobody listens there. */
+/* A server that was killed leaves its socket behind: none listens there. */
 static void main_unlink_stale(const char *at)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -356,12 +357,15 @@ static int main_run(struct serverd *d)
 	err = err ?: main_watch(d, d->jobs_fd);
 	if (err)
 		return say_error(SAY_FAILED, "no epoll set: %s", strerror(-err));
+	serverd_status_start(d);
+	serverd_status_look(d);
 	notify_systemd("READY=1");
 	while (!d->stopping) {
 		main_turn(d, signals);
 		main_look(d, &looked);
 	}
 	main_stop(d, signals);
+	serverd_status_stop(d);
 	serverd_ring_stop(d);
 	return 0;
 }

@@ -169,7 +169,7 @@ const char *serverd_identity_boot(void);
 
 /* ---- record.c: who wrote last, and the cache epochs -------------------------- */
 
-struct serverd_keep {			/* who waits until the records are on disk */
+struct serverd_keep {			/* waits until the records are on disk */
 	void (*kept)(struct serverd *d, struct serverd_keep *k, int err);
 	struct serverd_keep *next;
 };
@@ -196,7 +196,7 @@ void serverd_records_keep_now(struct serverd *d);
 struct serverd_io;
 
 /**
- * struct serverd_export - a disk or file that somebody has open
+ * struct serverd_export - a disk or file that is open
  * @kind, @dev, @ino, @generation: which
  * @writers: W of protocol 10.4
  * @claim_fd: keeps this host from the disk; @claims: opens that want it
@@ -242,7 +242,7 @@ enum serverd_open_state {
  * @next: of its session's bucket, or of its list of those that are being opened
  * @of_export: next of the export
  * @flush_tried, @flushed: the flush behind the last writer was sent, and has succeeded
- * @unclaimed: when it was opened, if nobody has come for it yet; 0: its client has
+ * @unclaimed: when it was opened, if its client has not come for it yet; 0: its client has
  */
 struct serverd_open {
 	struct serverd_open *next;
@@ -286,7 +286,7 @@ void serverd_export_kept(struct serverd *d, struct serverd_export *e, bool kept)
 void serverd_export_doubt(struct serverd *d, struct serverd_export *e);
 #define SERVERD_CUT	"the connection to its NBD server broke"
 
-/* It did: whoever has the disk open must open it again. */
+/* It did: clients that have the disk open must open it again. */
 void serverd_export_cut(struct serverd *d, const struct serverd_nbd *n);
 /* Sizes, and caches that were switched on. */
 void serverd_exports_look(struct serverd *d);
@@ -388,7 +388,7 @@ enum serverd_nbd_ability {
 	SERVERD_NBD_MULTI,		/* what one connection flushed, the others see */
 };
 
-/* In a worker, or where nobody waits for it. */
+/* In a worker, or where no client waits for it. */
 int serverd_nbd_open(struct serverd_find *f, int path);
 void serverd_nbd_close(struct serverd_nbd *n);
 int serverd_nbd_flush(struct serverd_nbd *n);
@@ -405,6 +405,25 @@ bool serverd_nbd_can(const struct serverd_nbd *n, enum serverd_nbd_ability what)
 /* The connection broke, and serverd_export_cut() has been called. */
 bool serverd_nbd_gone(const struct serverd_nbd *n);
 
+/* ---- status.c: what clients have open, for the command ibnbd ---------------------- */
+
+/**
+ * struct serverd_status - the files that say it
+ * @dir: where they are; -1: nowhere, the server is no service of systemd
+ * @said: what they say
+ * @nr: of the newest tree
+ */
+struct serverd_status {
+	int dir;
+	char *said;
+	unsigned int nr;
+};
+
+void serverd_status_start(struct serverd *d);
+/* Says it anew if something has changed. */
+void serverd_status_look(struct serverd *d);
+void serverd_status_stop(struct serverd *d);
+
 /* ---- main.c ----------------------------------------------------------------------- */
 
 struct serverd {
@@ -419,6 +438,7 @@ struct serverd {
 	int ep;
 	struct serverd_ring *ring;
 	struct serverd_nbd *nbds;
+	struct serverd_status status;
 	bool stopping;
 };
 
