@@ -33,14 +33,15 @@ struct ibtrs_clt_conn {
 	struct ibtrs_wr hb_ack;
 };
 
-enum ibtrs_clt_hs {			/* what a path that connects waits for */
-	IBTRS_HS_TURN,			/* another path asks the server for the session (law L21) */
-	IBTRS_HS_AUTH,			/* the server's proof, or its verdict */
-	IBTRS_HS_FIRST,			/* the answer to cid 0 */
-	IBTRS_HS_OTHERS,		/* the answers to the others */
-	IBTRS_HS_INFO,
-	IBTRS_HS_TRIAL,			/* the answers to trials */
-	IBTRS_HS_DOUBT,			/* these are late: a sign of life */
+enum ibtrs_clt_hs {			/* what a path that connects waits for: enum ibtrs_phase */
+	IBTRS_HS_TURN = IBTRS_PHASE_TURN,	/* law L21 */
+	IBTRS_HS_AUTH = IBTRS_PHASE_KEY,	/* the server's proof, or its verdict */
+	IBTRS_HS_FIRST = IBTRS_PHASE_CONNECT,	/* the answer to cid 0 */
+	IBTRS_HS_OTHERS = IBTRS_PHASE_OTHERS,	/* the answers to the others */
+	IBTRS_HS_INFO = IBTRS_PHASE_MEMORY,
+	IBTRS_HS_TRIAL = IBTRS_PHASE_TRIAL,	/* the answers to trials */
+	IBTRS_HS_DOUBT,				/* these are late: a sign of life */
+	IBTRS_HS_NR
 };
 
 /**
@@ -49,6 +50,8 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for */
  * @recon_cnt: of the present attempt
  * @events: bit for each enum ibtrs_path_event that is pending
  * @due: when the timer runs out: of the handshake, of the wait, or of the next heartbeat; 0: none
+ * @hs_at: when it began to wait for that, in microseconds
+ * @took: microseconds of each such wait, of the last attempt
  * @auth: of the present attempt
  * @tls: it is encrypted; of one that was never tried: most likely
  * @tls_key: which of the session's keys TLS uses
@@ -73,6 +76,8 @@ struct ibtrs_clt_path {
 	u64 due;
 	struct ibtrs_clt_conn **conns;
 	enum ibtrs_clt_hs hs;
+	u64 hs_at;
+	u32 took[IBTRS_HS_NR];
 	struct ibtrs_auth auth;
 	bool tls;
 	u32 tls_key;
@@ -203,6 +208,8 @@ void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, const char *why);
 /* What logic/retry has to know of the path, and what has happened to it. */
 struct ibtrs_retry_now ibtrs_clt_path_now(const struct ibtrs_clt_path *path);
 void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev);
+/* What a path that connects waits for from now on. */
+void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_clt_hs hs);
 /* From a queue; the next step does the rest. */
 void ibtrs_clt_path_lost(struct ibtrs_clt_path *path, int err, const char *why);
 void ibtrs_clt_hb_msg(struct ibtrs_clt_conn *conn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * Contexts: whoever steps one does what is due for all of its sessions, a thread of the library or
- * the caller. Sleeping is done without the lock, on the epoll set itself; events are then fetched
+ * Contexts: the thread that steps one, the library's or the caller's, does what is due for all of
+ * its sessions. Sleeping is done without the lock, on the epoll set itself; events are then fetched
  * one by one under the lock, so none can be about a connection that has been freed meanwhile.
  */
 #include <sys/epoll.h>
@@ -51,12 +51,17 @@ void ibtrs_user_settle(int fd)
 		return;
 }
 
-u64 ibtrs_user_clock(void)
+u64 ibtrs_user_clock_us(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (u64)t.tv_sec * 1000 + (u64)t.tv_nsec / 1000000;
+	return (u64)t.tv_sec * 1000000 + (u64)t.tv_nsec / 1000;
+}
+
+u64 ibtrs_user_clock(void)
+{
+	return ibtrs_user_clock_us() / 1000;
 }
 
 int ibtrs_user_random(void *to, size_t len)

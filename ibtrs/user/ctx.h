@@ -42,6 +42,7 @@ int ibtrs_user_eventfd(int ep, void *ptr);
 void ibtrs_user_signal(int fd);
 void ibtrs_user_settle(int fd);		/* undoes the signals so far */
 u64 ibtrs_user_clock(void);		/* milliseconds of CLOCK_MONOTONIC */
+u64 ibtrs_user_clock_us(void);
 int ibtrs_user_random(void *to, size_t len);
 u32 ibtrs_user_jitter(void);
 /* Copies options of any size; -E2BIG: they say something that this library does not know. */

@@ -8,7 +8,7 @@
  * installs no handlers and does not fork.
  *
  * Threads: a queue (struct ibtrs_q) is used by one thread at a time. Everything else may be called
- * from any thread, but an object is freed when nobody uses it any more.
+ * from any thread, but an object is freed when no thread uses it any more.
  */
 #ifndef LIBIBTRS_H
 #define LIBIBTRS_H
@@ -111,7 +111,7 @@ struct ibtrs_io {
 #define IBTRS_CLT_ASK_REPLAY	0x1u
 /* ibtrs_clt_open() does not wait: ibtrs_clt_info() tells when a path is up. */
 #define IBTRS_CLT_NOWAIT	0x2u
-/* With a key a TCP stream is always TLS, whoever connects it. So is a Unix socket by this. */
+/* With a key a TCP stream is always TLS, one of @dial, too. So is a Unix socket by this. */
 #define IBTRS_CLT_TLS		0x4u
 /*
  * Paths over a stream, too, carry a request of full size there and back before they are used: for
@@ -180,6 +180,19 @@ struct ibtrs_clt_info {
 	uint32_t rdma_up;		/* of paths_up; 0: requests go over streams */
 };
 
+enum ibtrs_phase {		/* what a path that connects waits for, in this order */
+	IBTRS_PHASE_TURN,	/* another path asks the server for the session */
+	IBTRS_PHASE_KEY,	/* the server's proof that it has the key, too */
+	IBTRS_PHASE_CONNECT,	/* the first connection; TLS and the server's policy among it */
+	IBTRS_PHASE_OTHERS,	/* those of the other queues */
+	IBTRS_PHASE_MEMORY,	/* where the server's memory is */
+	IBTRS_PHASE_TRIAL,	/* large packets arrive, too */
+	IBTRS_PHASES
+};
+
+/* Its word: turn, key, connect, others, memory, trial. */
+IBTRS_API const char *ibtrs_phase_name(enum ibtrs_phase phase);
+
 struct ibtrs_path_info {
 	size_t size;			/* in: sizeof(struct ibtrs_path_info) */
 	const char *path;		/* valid as long as the session */
@@ -191,6 +204,7 @@ struct ibtrs_path_info {
 	uint64_t latency_ms;		/* of the last heartbeat */
 	char why[IBTRS_WHY_LEN];
 	const char *kind;		/* rdma tls plain */
+	uint32_t phase_us[8];		/* enum ibtrs_phase: microseconds, of the last attempt */
 };
 
 /**
@@ -207,7 +221,7 @@ IBTRS_API int ibtrs_clt_open(struct ibtrs_ctx *ctx, const char *const *paths, un
 			     const struct ibtrs_clt_opts *o, struct ibtrs_clt **clt,
 			     char why[IBTRS_WHY_LEN]);
 /*
- * Closes all paths for good: nothing is sent any more, and nobody writes to memory of requests.
+ * Closes all paths for good: nothing is sent any more, or written to the memory of requests.
  * These are parked then, and ibtrs_q_abort() ends them.
  */
 IBTRS_API void ibtrs_clt_shut(struct ibtrs_clt *clt);
@@ -453,7 +467,7 @@ enum ibtrs_srv_auth {
  *	that name. Asked for each proof, and again when the path is let in: a key that is gone by
  *	then counts no more. Called as @admit is; the library wipes what it got
  * @gone: a session of this number has ended, and so has each request of it. Called as @admit is, by
- *	ibtrs_srv_poll(), ibtrs_op_reply() or ibtrs_srv_free(). NULL: nobody wants to know
+ *	ibtrs_srv_poll(), ibtrs_op_reply() or ibtrs_srv_free(). NULL: none
  */
 struct ibtrs_srv_opts {
 	size_t size;
@@ -491,7 +505,8 @@ IBTRS_API int ibtrs_srv_take(struct ibtrs_srv *srv, int fd);
  * ibtrs_srv_poll() - serve connections, and get requests to execute
  * @timeout_ms: how long to wait for the first one; 0: not at all, -1: as long as it takes
  *
- * Whoever polls drives the server: without polls it answers no heartbeat. Several threads may poll.
+ * The thread that polls drives the server: without polls it answers no heartbeat. Several threads
+ * may poll.
  *
  * Return: how many are in @op. Each must get its ibtrs_op_reply(), however late.
  */

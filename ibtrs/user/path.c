@@ -5,7 +5,7 @@
  *
  * All of it runs under ctx->lock. A queue that finds a path broken leaves the reason in fail_err,
  * takes the connection away by itself, and wakes the context, which does the rest. Teardown is
- * immediate: a closed socket writes to nobody's memory.
+ * immediate: a closed socket writes to no memory.
  */
 #include <stdlib.h>
 #include "ibtrs/logic/beat.h"
@@ -127,6 +127,29 @@ void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev)
 	ibtrs_retry_event(&path->retry, ev, &now);
 }
 
+const char *ibtrs_phase_name(enum ibtrs_phase phase)
+{
+	static const char *const name[IBTRS_PHASES] = {
+		[IBTRS_PHASE_TURN]	= "turn",
+		[IBTRS_PHASE_KEY]	= "key",
+		[IBTRS_PHASE_CONNECT]	= "connect",
+		[IBTRS_PHASE_OTHERS]	= "others",
+		[IBTRS_PHASE_MEMORY]	= "memory",
+		[IBTRS_PHASE_TRIAL]	= "trial",
+	};
+
+	return phase < IBTRS_PHASES ? name[phase] : "?";
+}
+
+void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_clt_hs hs)
+{
+	u64 now = ibtrs_user_clock_us();
+
+	path->took[path->hs] += (u32)(now - path->hs_at);
+	path->hs_at = now;
+	path->hs = hs;
+}
+
 static void path_beat(struct ibtrs_clt_path *path, u64 now)
 {
 	bool seen = __atomic_exchange_n(&path->seen, false, __ATOMIC_RELAXED);
@@ -209,6 +232,7 @@ static void path_up(struct ibtrs_clt_path *path)
 	if (!clt->opened || !(clt->opts.flags & IBTRS_CLT_ASK_REPLAY))
 		__atomic_store_n(&clt->cleared, clt->ups, __ATOMIC_RELAXED);
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_UP);
+	ibtrs_clt_path_await(path, path->hs);	/* no longer: the last phase is over */
 	path->established++;
 	__atomic_store_n(&path->loose, false, __ATOMIC_RELAXED);
 	clt->opened = true;
@@ -257,6 +281,8 @@ static void path_do(struct ibtrs_clt_path *path, u32 actions)
 		path->fail_err = 0;	/* of the last incarnation */
 		pthread_mutex_unlock(&path->fail_lock);
 		path->hs = IBTRS_HS_TURN;	/* of the last incarnation */
+		path->hs_at = ibtrs_user_clock_us();
+		memset(path->took, 0, sizeof(path->took));
 		ibtrs_clt_cm_start(path);
 	}
 	if (actions & IBTRS_PATH_DO_UP)

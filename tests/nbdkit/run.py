@@ -353,6 +353,61 @@ def serverd_with_a_file(w):
     w.end_serverd()
 
 
+def ping(w, *words):
+    r = subprocess.run([LIB / "ibnbd-ping", *words], env=w.env, capture_output=True, text=True,
+                       timeout=60)
+    return r.returncode, r.stdout + r.stderr
+
+
+@test
+def is_it_there(w):
+    """ibnbd-ping: a server, its disks, what is no server of disks, and what is not there."""
+    w.serverd()
+    w.disk.rename(w.dir / "disks/db1")
+    at, gone = f"unix:{w.at}", f"unix:{w.dir}/nowhere"
+    rc, said = ping(w, at, "-d", "db1")
+    assert rc == 0, said
+    has(said, f"{at}: plain, up in ")
+    has(said, "connect ")
+    has(said, "    3 answers in ")
+    has(said, "    block protocol 2, 128 requests of up to 124 KiB at a time")
+    has(said, f"db1: {SIZE} bytes in blocks of 512")
+    rc, said = ping(w, at, "-d", "db1", "--device", "nothing")
+    assert rc == 1 and "nothing: " in said, said
+    has(said, f"db1: {SIZE} bytes")
+    rc, said = ping(w, at, gone)
+    assert rc == 9 and f"{gone}: " in said and "nothing listens there" in said, said
+    rc, said = ping(w, "--json", "-c", "5", gone, at, "-d", "db1", "-d", "nothing")
+    j = json.loads(said)
+    assert rc == 9 and [p["up"] for p in j["paths"]] == [False, True], said
+    up = j["paths"][1]
+    assert up["answers"] == 5 and 0 < up["min_us"] <= up["avg_us"] <= up["max_us"], said
+    assert up["phases_us"]["connect"] > 0 and up["queue_depth"] == 128 and up["protocol"] == 2, said
+    assert j["paths"][0]["why"] and j["paths"][0]["queue_depth"] is None, said
+    assert [d["open"] for d in j["devices"]] == [True, False] and j["devices"][1]["why"], said
+    w.end_serverd()
+    assert ping(w, at)[0] == 7
+    peer = subprocess.Popen([LIB / "ibtrs-peer", "serve", at], stdout=subprocess.PIPE, text=True)
+    try:
+        assert peer.stdout.readline().startswith("port")
+        rc, said = ping(w, at, "-d", "db1")
+    finally:
+        peer.kill()
+        peer.wait()
+        peer.stdout.close()
+    assert rc == 7, said
+    has(said, "the server has no disks: ")
+    rc, said = ping(w, "localhost")
+    assert rc == 7, said
+    has(said, "tcp:127.0.0.1: nothing listens there")
+    has("\n" + said, "\nip:127.0.0.1: ")
+    for words in ([], ["-c", "x", at], ["-k", "/dev/null", at]):
+        rc, said = ping(w, *words)
+        assert rc == 2, said
+    rc, said = ping(w, "no.such.host.invalid")
+    assert rc == 3 and "no.such.host.invalid: " in said, said
+
+
 def has_qcow2(w, *options):
     """db1 is a qcow2 image behind qemu-nbd."""
     w.serverd()

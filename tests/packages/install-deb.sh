@@ -57,7 +57,7 @@ fi
 # programs with the libraries, in a system that has none of what they need
 "${apt[@]}" update > /log 2>&1 &&
 	"${apt[@]}" install /packages/libib{trs,nbd}{0,-dev}_*.deb libnbd-bin libc6-dev pkg-config \
-		/packages/{ibtrs-peer,nbdkit-plugin-ibnbd,ibnbd-serverd}_*.deb man-db \
+		/packages/{ibtrs-peer,nbdkit-plugin-ibnbd,ibnbd-serverd,ibnbd-ping}_*.deb man-db \
 		> /log 2>&1 || die "apt install libibnbd-dev: $(tail -n 30 /log)"
 /tests/library > /log 2>&1 || die "a program with libibtrs: $(cat /log)"
 echo "ok a program with libibtrs"
@@ -65,10 +65,11 @@ echo "ok a program with libibtrs"
 echo "ok a disk in user space"
 [ "$(systemctl is-enabled ibnbd-serverd.service)" = disabled ] ||
 	die "ibnbd-serverd.service is enabled"
-"${apt[@]}" purge libib{trs,nbd}{0,-dev} ibtrs-peer nbdkit-plugin-ibnbd ibnbd-serverd > /log 2>&1 ||
+"${apt[@]}" purge libib{trs,nbd}{0,-dev} ibtrs-peer nbdkit-plugin-ibnbd ibnbd-serverd ibnbd-ping \
+	> /log 2>&1 ||
 	die "purge: $(cat /log)"
 [ -z "$(find /usr /lib/systemd -name '*libib[tn]*' -o -name 'ib*-peer' -o -name '*ibnbd-serverd*' \
-	-o -name 'nbdkit-ibnbd*')" ] || die "purge left the library"
+	-o -name '*ibnbd-ping*' -o -name 'nbdkit-ibnbd*')" ] || die "purge left the library"
 echo "ok purge of the libraries"
 
 "${apt[@]}" install /later/*.deb > /log 2>&1 || die "a second kernel: $(tail -n 30 /log)"

@@ -58,7 +58,7 @@ apt-get -qq -o APT::Sandbox::User=root update > /log 2>&1 &&
 		-o APT::Sandbox::User=root install -y --no-install-recommends libc6-dev \
 		pkg-config man-db librdmacm1 libibverbs1 libgnutls30 liburing2 libnbd0 libnbd-bin \
 		nbdkit > /log 2>&1 || die "apt install"
-packages=(libib{trs,nbd}{,-devel} ibtrs-peer ibnbd-serverd nbdkit-ibnbd-plugin)
+packages=(libib{trs,nbd}{,-devel} ibtrs-peer ibnbd-serverd ibnbd-ping nbdkit-ibnbd-plugin)
 cd /packages
 "${rpm[@]}" -i "${packages[@]/%/-$version-1.x86_64.rpm}" > /log 2>&1 || die "rpm -i libibtrs"
 (
@@ -72,7 +72,8 @@ cd /packages
 [ "$(systemctl is-enabled ibnbd-serverd.service)" = disabled ] ||
 	die "ibnbd-serverd.service is enabled"
 rpm --nodeps -e "${packages[@]}" > /log 2>&1 || die "rpm -e libibtrs"
-[ -z "$(find /usr -name 'libib[tn]*' -o -name 'ib*-peer' -o -name '*ibnbd-serverd*')" ] ||
+[ -z "$(find /usr -name 'libib[tn]*' -o -name 'ib*-peer' -o -name '*ibnbd-serverd*' \
+	-o -name '*ibnbd-ping*')" ] ||
 	die "erasing left the libraries"
 echo "ok programs with the libraries"
 

@@ -10,7 +10,7 @@ deb_library() {
 	local dir lib p depends
 	dir=$(mktemp -d)	# where nobody can run it, whatever this tree lies in
 	chmod 755 "$dir"
-	for p in libibtrs0 libibtrs-dev ibtrs-peer libibnbd0 libibnbd-dev ibnbd-serverd \
+	for p in libibtrs0 libibtrs-dev ibtrs-peer libibnbd0 libibnbd-dev ibnbd-serverd ibnbd-ping \
 		nbdkit-plugin-ibnbd; do
 		dpkg-deb -x build/deb/${p}_*.deb "$dir" || return 1
 	done
@@ -51,7 +51,7 @@ deb_library() {
 rpm_library() {	# what the .deb has of it, where RPM has it, and what that needs
 	have rpm || return
 	local p
-	rpm -qpl build/rpm/{libibtrs,ibtrs-peer,libibnbd,nbdkit,ibnbd-serverd}-*.rpm \
+	rpm -qpl build/rpm/{libibtrs,ibtrs-peer,libibnbd,nbdkit,ibnbd-serverd,ibnbd-ping}-*.rpm \
 		2> /dev/null > $logs/files
 	for p in '/lib64/libibtrs.so.0' '/lib64/libibtrs.so' '/lib64/pkgconfig/libibtrs.pc' \
 		'/include/libibtrs.h' '/bin/ibtrs-peer' '/share/man/man7/libibtrs.7.*' \
@@ -60,7 +60,8 @@ rpm_library() {	# what the .deb has of it, where RPM has it, and what that needs
 		'/include/libibnbd.h' '/lib64/nbdkit/plugins/nbdkit-ibnbd-plugin.so' \
 		'/share/man/man1/nbdkit-ibnbd-plugin.1.*' '/share/man/man7/libibnbd.7.*' \
 		'/share/man/man3/ibnbd_q_submit.3.*' '/share/doc/.*/libibnbd.c' \
-		'/sbin/ibnbd-serverd' '/share/man/man8/ibnbd-serverd.8.*' \
+		'/bin/ibnbd-ping' '/share/man/man1/ibnbd-ping.1.*' '/sbin/ibnbd-serverd' \
+		'/share/man/man8/ibnbd-serverd.8.*' \
 		'/lib/systemd/system/ibnbd-serverd.service'; do
 		grep -qx "/usr$p" $logs/files || grep -qx "/usr${p%.*}" $logs/files || {
 			echo "no /usr$p in: $(cat $logs/files)"

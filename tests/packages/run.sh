@@ -205,7 +205,7 @@ deb_builds() {
 	have dpkg-buildpackage dh || return
 	tests/packages/deb.sh build/deb || return 1
 	[ -s build/deb/ibnbd-dkms_*_all.deb ] &&
-		ls build/deb/{ibnbd-{tools,serverd},libibtrs{0,-dev},ibtrs-peer}_*.deb \
+		ls build/deb/{ibnbd-{tools,serverd,ping},libibtrs{0,-dev},ibtrs-peer}_*.deb \
 			build/deb/{libibnbd{0,-dev},nbdkit-plugin-ibnbd}_*.deb
 }
 deb_lintian() {
@@ -451,7 +451,7 @@ manuals() {
 	have scdoc man || return
 	make -s tools lib || return 1
 	local m said
-	[ "$(ls build/lib/man/*.[137] | wc -l)" = 6 ] || return 1
+	[ "$(ls build/lib/man/*.[137] | wc -l)" = 7 ] || return 1
 	for m in build/tools/man/*.[58] build/lib/man/*.[137]; do
 		said=$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 \
 			-Z "$m" 2>&1 > /dev/null)

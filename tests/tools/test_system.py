@@ -312,7 +312,8 @@ def manuals_are_clean(w):
     tool("scdoc")
     subs = {"ibnbd.8": "", "ibnbd-maps.conf.5": "maps", "ibnbd-server.conf.5": "server",
             "ibnbd-policy.conf.5": "", "ibnbd-map.service.8": "", "ibnbd-serverd.8": "",
-            "ibtrs-peer.1": "", "libibtrs.7": "", "libibnbd.7": "", "nbdkit-ibnbd-plugin.1": ""}
+            "ibtrs-peer.1": "", "libibtrs.7": "", "libibnbd.7": "", "nbdkit-ibnbd-plugin.1": "",
+            "ibnbd-ping.1": ""}
     eq(sorted(p.stem for p in (TOP / "docs/man").glob("*.scd")), sorted(subs))
     for name, what in subs.items():
         text = re.sub(r"(?m)^@[A-Z]+@$", lambda m: w.run(*["synopsis", *what.split()]).out,

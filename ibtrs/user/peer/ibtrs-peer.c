@@ -275,6 +275,29 @@ static int get(struct peer *p, uint64_t offset, uint64_t len)
 	return err ? fail("get", err) : 0;
 }
 
+/* A path, and how long each step took by which it came up. */
+static void ping_path(const struct ibtrs_path_info *path)
+{
+	const char *mark = ": ";
+	uint32_t us = 0;
+	unsigned int i;
+
+	printf("%s %s %s%s%s", path->path, path->kind, path->state, *path->why ? ": " : "",
+	       path->why);
+	for (i = 0; i < IBTRS_PHASES; i++)
+		us += path->phase_us[i];
+	if (!strcmp(path->state, "up")) {
+		printf(" in %.1f ms", us / 1e3);
+		for (i = 0; i < IBTRS_PHASES; i++)
+			if (path->phase_us[i]) {
+				printf("%s%s %.1f", mark, ibtrs_phase_name(i),
+				       path->phase_us[i] / 1e3);
+				mark = ", ";
+			}
+	}
+	putchar('\n');
+}
+
 static int ping(struct peer *p, uint64_t nr)
 {
 	const struct peer_hdr h = { .magic = PEER_MAGIC };
@@ -296,8 +319,7 @@ static int ping(struct peer *p, uint64_t nr)
 				   (b.tv_nsec - a.tv_nsec) / 1000);
 	}
 	for (i = 0; !ibtrs_clt_path_info(p->clt, i, &path); i++)
-		printf("%s %s %s%s%s\n", path.path, path.kind, path.state, *path.why ? ": " : "",
-		       path.why);
+		ping_path(&path);
 	return 0;
 }
 
