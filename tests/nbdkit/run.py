@@ -6,10 +6,12 @@ nbdcopy and nbdsh.
     tests/nbdkit/run.py [WORD]      the tests whose name contains WORD
 
 The server is tests/unit/disksrv.c: it dies and comes back with the same disk, or with another one.
-Or it is ibnbd-serverd, with a file, or with the disk of another NBD server.
+Or it is ibnbd-serverd, with a file, or with the disk of another NBD server. And a guest of QEMU
+boots from such a disk, and moves to another QEMU (guest.py).
 Last line: N passed, N failed.  Exit status 77: nbdkit is not installed (tests/setup.sh does)."""
 import json, os, random, shutil, signal, subprocess, sys, tempfile, time, traceback
 from pathlib import Path
+import guest
 
 TOP = Path(__file__).resolve().parents[2]
 LIB = Path(os.environ.get("LIB", TOP / "build/lib"))
@@ -18,7 +20,7 @@ SERVERD = TOP / "build/unit/test_user_serverd"     # under sanitizers
 MIB = 1 << 20
 SIZE = 16 * MIB
 TESTS = []
-NEEDS = ("nbdkit", "nbdcopy", "nbdinfo", "nbdsh", "qemu-io", "qemu-img", "qemu-nbd")
+NEEDS = ("nbdkit", "nbdcopy", "nbdinfo", "nbdsh", "qemu-io", "qemu-img", "qemu-nbd", *guest.NEEDS)
 
 
 def test(f):
@@ -529,6 +531,93 @@ def what_an_nbd_server_refuses(w):
     has(w.said(), "no NBD server listens at the socket; start it")
 
 
+def nbd_server(w, session, *options):
+    """A further nbdkit, for another client. Return: its process and its socket."""
+    at = w.dir / f"{session}.nbd"
+    p = subprocess.Popen(["nbdkit", "--foreground", "--unix", at, LIB / "nbdkit-ibnbd-plugin.so",
+                          f"session={session}", "device=db1", f"path=unix:{w.at}", *options],
+                         env=w.env)
+    w.until(lambda: p.poll() is not None or at.exists(), f"nbdkit of {session}")
+    assert p.poll() is None, f"nbdkit of {session} has ended"
+    return p, at
+
+
+def bootable(w):
+    w.serverd()
+    guest.disk(w.dir / "disks/db1", w.dir)
+    return w.dir / "disks/db1"
+
+
+def virtio(at):
+    return ["-drive", f"if=none,id=disk,format=raw,cache=none,file=nbd+unix:///?socket={at}",
+            "-device", "virtio-blk-pci,drive=disk,bootindex=1"]
+
+
+@test
+def a_guest_boots_and_moves(w):
+    """Live migration between two clients, with access_mode=migration: each write is there once. The
+    server dies afterwards, and the guest waits for it."""
+    disk = bootable(w)
+    clients = [nbd_server(w, s, "access_mode=migration", "hold=-1") for s in ("host-a", "host-b")]
+    a = b = None
+    try:
+        a = guest.Guest(w.dir, "a", virtio(clients[0][1]))
+        a.hears("up")
+        w.until(lambda: a.writes() > 100, "the guest writes")
+        b = guest.Guest(w.dir, "b", virtio(clients[1][1]), incoming=w.dir / "move")
+        a.moves(w.dir / "move")
+        before = a.writes()
+        a.end()
+        clients[0][0].terminate()
+        assert clients[0][0].wait(20) == 0
+        w.until(lambda: b.writes() > 100, "the guest writes in its new place")
+        w.kill()
+        time.sleep(1)
+        w.serverd()
+        after = b.writes()
+        w.until(lambda: b.writes() > after + 50, "the guest writes to the new server")
+        b.stop()
+        said = guest.proven(disk, w.dir, [a, b])
+        has(said, "lost 0, ghosts 0, wrong 0;")
+        assert before > 100 and b.writes() > 150, said
+    finally:
+        for g in a, b:
+            if g:
+                g.end()
+        for p, _ in clients:
+            p.kill()
+            p.wait()
+
+
+@test
+def a_guest_on_a_storage_daemon(w):
+    """qemu-storage-daemon hands the disk to QEMU as vhost-user-blk."""
+    disk = bootable(w)
+    client, at = nbd_server(w, "host-a")
+    vhost = w.dir / "vhost"
+    daemon = subprocess.Popen(
+        ["qemu-storage-daemon", "--blockdev", "driver=nbd,node-name=disk,cache.direct=on,"
+         f"server.type=unix,server.path={at}", "--export", "type=vhost-user-blk,id=e,writable=on,"
+         f"node-name=disk,addr.type=unix,addr.path={vhost}"])
+    g = None
+    try:
+        w.until(vhost.exists, "qemu-storage-daemon listens")
+        g = guest.Guest(w.dir, "a", ["-object", "memory-backend-memfd,id=m,size=256M,share=on",
+                                     "-machine", "memory-backend=m", "-chardev",
+                                     f"socket,id=v,path={vhost}", "-device",
+                                     "vhost-user-blk-pci,chardev=v", *guest.without_bios(w.dir)])
+        g.hears("up")
+        w.until(lambda: g.writes() > 100, "the guest writes")
+        g.stop()
+        has(guest.proven(disk, w.dir, [g]), "lost 0, ghosts 0, wrong 0;")
+    finally:
+        if g:
+            g.end()
+        for p in daemon, client:
+            p.kill()
+            p.wait()
+
+
 def main(only):
     missing = [p for p in NEEDS if not shutil.which(p)]
     if missing or not (LIB / "nbdkit-ibnbd-plugin.so").exists():
@@ -550,5 +639,5 @@ def main(only):
     return 1 if failed or not passed else 0
 
 
-signal.alarm(300)
+signal.alarm(600)
 sys.exit(main(sys.argv[1] if sys.argv[1:] else ""))

@@ -71,7 +71,6 @@ struct thread {
 	pthread_t id;
 	unsigned int nr;
 	int log;
-	off_t at;
 	char text[LOG_ROOM];
 	size_t len;
 	uint64_t rnd;
@@ -181,11 +180,10 @@ static void note(struct thread *t, const char *format, ...)
 
 static void flush_log(struct thread *t)
 {
-	if (t->len && pwrite(t->log, t->text, t->len, t->at) != (ssize_t)t->len) {
+	if (t->len && write(t->log, t->text, t->len) != (ssize_t)t->len) {
 		perror("stamp: log");
 		_exit(2);
 	}
-	t->at += t->len;
 	t->len = 0;
 }
 

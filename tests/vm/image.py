@@ -210,13 +210,13 @@ def plain_module(path):
     return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
-def stock_modules(kver):
-    """{path under lib/modules/KVER: file} of MODULES and all they need;
+def stock_modules(kver, modules=MODULES):
+    """{path under lib/modules/KVER: file} of these and all they need, which comes first;
     those the kernel lacks are left out."""
     root = kernel_root(kver)
     top = root / "lib/modules" / kver
     found = {}
-    for module in MODULES:
+    for module in modules:
         listing = subprocess.run([which("modprobe") or "modprobe", "-d", root, "-S", kver,
                                   "--show-depends", module],
                                  capture_output=True, text=True).stdout
