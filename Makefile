@@ -125,7 +125,7 @@ bench-lines: TEST_DEBUG =
 test-build:
 	tests/vm/setup.sh
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') TESTS=1 \
-		KCFLAGS='$(strip $(KCFLAGS) $(TEST_DEBUG))' modules tools lib
+		KCFLAGS='$(strip $(KCFLAGS) $(TEST_DEBUG))' modules tools lib serverd
 
 check-memory: test-build		## let each allocation fail once: tests/cases/memory/no-memory, on the debug kernel too, which finds leaks; there long/cpus-clocks as well
 	tests/vm/run.py memory/no-memory
@@ -194,9 +194,9 @@ bench-lines-quick: test-build		## the gate: lines of our modules, not more than 
 	tests/bench/lines.py --gate
 
 ## Try
-demo:				## two virtual machines, a disk between them, a dead path
-	tests/vm/setup.sh
-	tests/vm/demo.py
+demo:				## two virtual machines, a disk between them, a dead path; MODULES=no: ibnbd-serverd in the server
+	$(if $(filter no,$(MODULES)),tests/setup.sh,tests/vm/setup.sh)
+	tests/vm/demo.py --modules $(or $(MODULES),yes)
 
 vm-shell:			## a shell in a machine with the modules loaded
 	tests/vm/setup.sh

@@ -13,7 +13,7 @@ packages=(
 	debootstrap dkms							# other kernels
 	libfaketime								# bench-lines
 	nbdkit nbdkit-plugin-dev libnbd-bin python3-libnbd qemu-utils		# check-nbdkit
-	syslinux mtools								# its guest
+	syslinux mtools nbd-client						# guests
 	liburing-dev libnbd-dev							# ibnbd-serverd
 	# packages
 	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev

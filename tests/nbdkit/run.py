@@ -372,7 +372,7 @@ def is_it_there(w):
     has(said, f"{at}: plain, up in ")
     has(said, "connect ")
     has(said, "    3 answers in ")
-    has(said, "    block protocol 2, 128 requests of up to 124 KiB at a time")
+    has(said, "    block protocol 2, 512 requests of up to 128 KiB at a time")
     has(said, f"db1: {SIZE} bytes in blocks of 512")
     rc, said = ping(w, at, "-d", "db1", "--device", "nothing")
     assert rc == 1 and "nothing: " in said, said
@@ -384,7 +384,7 @@ def is_it_there(w):
     assert rc == 9 and [p["up"] for p in j["paths"]] == [False, True], said
     up = j["paths"][1]
     assert up["answers"] == 5 and 0 < up["min_us"] <= up["avg_us"] <= up["max_us"], said
-    assert up["phases_us"]["connect"] > 0 and up["queue_depth"] == 128 and up["protocol"] == 2, said
+    assert up["phases_us"]["connect"] > 0 and up["queue_depth"] == 512 and up["protocol"] == 2, said
     assert j["paths"][0]["why"] and j["paths"][0]["queue_depth"] is None, said
     assert [d["open"] for d in j["devices"]] == [True, False] and j["devices"][1]["why"], said
     w.end_serverd()

@@ -4,7 +4,8 @@
 and a cable that is pulled while it works.
 
 Every command is shown before it runs, with what it says. The exit status is 0 only if all of it
-went well.  --family rnbd shows the same with the kernel's own driver, for comparison.
+went well.  --family rnbd shows the same with the kernel's own driver, for comparison; --modules no
+a server in user space (ibnbd-serverd), for the same client.
 """
 import argparse, json, signal, subprocess, sys, time
 import image, kmsg, launch, vm
@@ -22,8 +23,9 @@ def say(text):
 
 
 class Tour:
-    def __init__(self, family, client, server):
+    def __init__(self, family, client, server, modules=True):
         self.family, self.client, self.server, self.figures = family, client, server, []
+        self.modules = modules
         self.trs = family.replace("nbd", "trs")
         self.dev = f"/dev/{family}0"
         self.ours = family == "ibnbd"
@@ -51,7 +53,20 @@ class Tour:
     def serve(self):
         say("The server gives what is under /dev, nothing else")
         self.do(self.server, "modprobe brd rd_nr=1 rd_size=65536        # a disk in memory, 64 MiB")
-        self.do(self.server, f"modprobe {self.family}-server dev_search_path=/dev")
+        if self.modules:
+            self.do(self.server, f"modprobe {self.family}-server dev_search_path=/dev")
+            return
+        self.do(self.server, "modprobe rdma_ucm\nmkdir -p /etc/ibnbd /var/lib/ibnbd\n"
+                "echo 'dev_search_path = /dev' > /etc/ibnbd/server.conf\n"
+                "echo '# no rules' > /etc/ibnbd/policy.conf        # each client may")
+        print("  server # ibnbd-serverd &", flush=True)
+        self.serverd = self.server.spawn("exec ibnbd-serverd")
+        end = time.monotonic() + 20
+        while "listens at" not in self.serverd.out():
+            if time.monotonic() > end:
+                raise Broken(f"ibnbd-serverd does not listen: {self.serverd.out()}")
+            time.sleep(0.2)
+        print(f"      {self.serverd.out().strip()}", flush=True)
 
     def map(self):
         say("The client maps it, over both links")
@@ -144,7 +159,13 @@ class Tour:
                 f"echo normal > /sys/block/{self.dev[5:]}/{self.family}/unmap_device")
         self.do(self.client, f"wait_for 15 test ! -e /sys/block/{self.dev[5:]}", quiet=True)
         self.do(self.client, f"modprobe -r {self.family}-client")
-        self.do(self.server, f"modprobe -r {self.family}-server")
+        if self.modules:
+            self.do(self.server, f"modprobe -r {self.family}-server")
+        else:
+            self.do(self.server, "lsmod | grep ibnbd || echo no module of ours is loaded\n"
+                    "pkill -TERM -x ibnbd-serverd")
+            if self.serverd.wait(20):
+                raise Broken(f"ibnbd-serverd: {self.serverd.out()}")
         bad = [b for m in (self.client, self.server) for b in kmsg.trouble(m.kernel_log())[0]]
         if bad:
             raise Broken("the kernel complained:\n" + "\n".join(bad))
@@ -155,21 +176,24 @@ def main():
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--kver", default=image.default_kver())
     p.add_argument("--family", default="ibnbd", choices=("ibnbd", "rnbd"))
+    p.add_argument("--modules", default="yes", choices=("yes", "no"))
     o = p.parse_args()
+    modules, more = o.modules == "yes", [] if o.modules == "yes" else ["serverd"]
     signal.signal(signal.SIGTERM, lambda *a: sys.exit(143))
     machines, boot, tour, turn = [], None, None, launch.alone()
     try:
         if o.family == "ibnbd":
             say(f"Building the modules for {o.kver}")
-            launch.make_modules(o.kver)
+            launch.make_modules(o.kver, *more)
         else:
             subprocess.run([image.REPO / "tests/interop/build-peer.sh", o.kver], check=True)
-        boot = launch.boot_image(o.kver)
+        boot = launch.boot_image(
+            o.kver, more_programs=[image.REPO / f"build/{name}/ibnbd-{name}" for name in more])
         say(f"Booting two machines: Debian's kernel {boot.kver}, "
             f"{'KVM' if boot.accel == 'kvm' else 'emulated'}")
         machines = vm.machines(boot, 2, 2)
         seconds = launch.up(machines, 2)
-        tour = Tour(o.family, *machines)
+        tour = Tour(o.family, *machines, modules)
         tour.figures.append(("both machines booted in", f"{seconds:.1f} s"))
         for step in (tour.network, tour.serve, tour.map, tour.verify, tour.speed, tour.filesystem,
                      tour.cable, tour.goodbye):

@@ -21,7 +21,7 @@ MODULES = """
 virtio_pci virtio_net virtio_blk virtio_console virtio_rng 9p 9pnet_virtio
 rdma_rxe siw rdma_cm rdma_ucm ib_uverbs ib_umad
 dummy veth bridge sch_netem sch_tbf sch_prio cls_u32 nf_tables nft_compat
-sd_mod sg brd null_blk loop scsi_debug
+sd_mod sg brd null_blk loop nbd scsi_debug
 dm-mod dm-delay dm-flakey dm-dust dm-log-writes dm-zero dm-snapshot dm-thin-pool dm-multipath
 dm-crypt dm-raid raid1
 ext4 xfs btrfs vfat overlay configfs
@@ -189,7 +189,9 @@ class Tree:
         self.libraries(source)
 
     def libraries(self, source):
-        listing = subprocess.run(["ldd", source], capture_output=True, text=True).stdout
+        # our own libraries lie beside what needs them
+        env = {**os.environ, "LD_LIBRARY_PATH": str(Path(source).parent)}
+        listing = subprocess.run(["ldd", source], capture_output=True, text=True, env=env).stdout
         for lib in re.findall(r"(/\S+\.so\S*)", listing):
             where = "lib64" if "/ld-linux" in lib else "lib/x86_64-linux-gnu"
             self.file(f"{where}/{Path(lib).name}", Path(lib).read_bytes(), 0o755)

@@ -45,13 +45,13 @@ def programs(more=()):
     return [(f, f"bin/{f.name}") for f in files if f.is_file()] + tests
 
 
-def make_modules(kver):
-    """Build our modules and the command in the tree; the seconds it took.
+def make_modules(kver, *more):
+    """Build our modules, the command and more targets in the tree; the seconds it took.
     Raises with the end of make's log."""
     t0 = time.monotonic()
     log = image.REPO / "build/make.log"
     log.parent.mkdir(exist_ok=True)
-    targets = ["modules"] + (["tools"] if (image.REPO / "tools/Makefile").exists() else [])
+    targets = ["modules", "tools", *more]
     with open(log, "w") as out:
         done = subprocess.run(["make", "-C", image.REPO, f"KVER={kver}", *targets],
                               stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)

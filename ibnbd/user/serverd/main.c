@@ -22,6 +22,9 @@
 
 #define MAIN_OPS		64
 #define MAIN_LISTEN		16
+/* Those of the module, without options: a client may come from there, with a disk open. */
+#define MAIN_DEPTH		512
+#define MAIN_IO_SIZE		131072
 #define MAIN_LOG_LINES		10
 #define MAIN_LOG_MS		5000
 
@@ -33,7 +36,7 @@ static const char usage[] =
 	"                         repeated; without it ip::: with port_nr of server.conf\n"
 	"  -c, --config FILE      in place of /etc/ibnbd/server.conf\n"
 	"  -p, --policy FILE      in place of /etc/ibnbd/policy.conf\n"
-	"      --queue-depth N    requests of a session at a time (128)\n"
+	"      --queue-depth N    requests of a session at a time (512)\n"
 	"      --max-paths N      paths of all clients together (64); each costs memory\n"
 	"      --check            read the configuration, say what is wrong, and end\n"
 	"  -h, --help\n"
@@ -324,9 +327,10 @@ static int main_listen(struct serverd *d)
 static int main_new(struct serverd *d)
 {
 	const struct ibtrs_srv_opts o = {
-		.size = sizeof(o), .queue_depth = d->opts.queue_depth,
-		.max_paths = d->opts.max_paths, .priv = d, .admit = serverd_session_admit,
-		.auth = d->conf->auth, .key = serverd_conf_key, .gone = serverd_session_gone,
+		.size = sizeof(o), .queue_depth = d->opts.queue_depth ?: MAIN_DEPTH,
+		.max_io_size = MAIN_IO_SIZE, .max_paths = d->opts.max_paths, .priv = d,
+		.admit = serverd_session_admit, .gone = serverd_session_gone,
+		.auth = d->conf->auth, .key = serverd_conf_key,
 	};
 	char why[IBTRS_WHY_LEN];
 	int err;

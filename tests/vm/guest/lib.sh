@@ -274,7 +274,7 @@ fio_verify() {
 OUR_MODULES="ibnbd_speak ibnbd_lies ibnbd_stranger"
 OUR_MODULES+=" ibnbd_client ibnbd_server ibtrs_client ibtrs_server ibtrs_core"
 PEER_MODULES="rnbd_client rnbd_server rtrs_client rtrs_server rtrs_core"
-TEST_MODULES="ibnbd_testdisk ibnbd_failnth ibnbd_slowfn brd null_blk scsi_debug loop"
+TEST_MODULES="ibnbd_testdisk ibnbd_failnth ibnbd_slowfn brd null_blk scsi_debug loop nbd"
 TEST_MODULES+=" dm_delay dm_flakey dm_dust dm_log_writes"
 
 # tidy_io: end what uses disks. Clients run it first, for it takes the mapped ones away.
