@@ -32,7 +32,8 @@ include compat/place.mk
 	unit fuzz lint package check check-all check-tools check-nbdkit \
 	dkms-source \
 	check-kernels check-boot check-memory check-packages check-faults check-suites \
-	check-laws soak churn hostile check-debug check-kcsan check-interop check-long cases demo \
+	check-laws check-serverd soak churn hostile check-debug check-kcsan check-interop \
+	check-long cases demo \
 	bench bench-quick bench-lines bench-lines-quick vm-shell \
 	install modules_install tools-install dkms-install dkms-remove dist deb rpm repo \
 	release help
@@ -81,8 +82,8 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	TWICE=1 tests/check.sh unit nbdkit fuzz lint package kernels boot packages cases long \
-		bench-quick \
+	TWICE=1 tests/check.sh unit nbdkit fuzz lint package kernels boot packages cases serverd \
+		long bench-quick \
 		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
 		kcsan
 
@@ -133,6 +134,12 @@ check-memory: test-build		## let each allocation fail once: tests/cases/memory/n
 
 cases: test-build		## tests in virtual machines; CASES="paths/ map/admin" picks some
 	tests/vm/run.py -j2 --again $(CASES)
+
+# (what is left out, and why: tests/vm/README.md)
+SERVERD_CASES = io/block-layer io/file io/filesystems io/flush io/mirror io/verify server/dies
+check-serverd: test-build		## cases of the kernel's server with ibnbd-serverd in its place; CASES= picks
+	tests/vm/run.py --again --program build/serverd/ibnbd-serverd \
+		--program tests/vm/guest/serve-user $(or $(CASES),$(SERVERD_CASES))
 
 check-long: test-build		## the cases that make check leaves out: rare, long, or covered by others (hours)
 	tests/vm/run.py -j2 --again --long

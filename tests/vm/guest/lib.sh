@@ -144,6 +144,7 @@ fail_nth() {
 serve() {
 	local trs=() blk=(dev_search_path=/dev) p
 
+	[ ! -x /bin/serve-user ] || { serve-user "$@"; return; }
 	for p; do
 		case $p in
 		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*| \
@@ -310,6 +311,8 @@ late_release() { [ -e /sys/kernel/debug/kmemleak ]; }
 unload() {
 	local m rc=0
 	for m; do
+		[ $m != ibnbd_server ] || ! pkill -TERM -x ibnbd-serverd ||
+			wait_for 30 eval "! pgrep -x ibnbd-serverd > /dev/null" || rc=1
 		[ "$m" != ibnbd_client ] || [ ! -e /sys/module/$m ] || ! late_release || sleep 9
 		[ ! -e "/sys/module/$m/refcnt" ] || wait_for 10 modprobe -r "$m" || rc=1
 	done
