@@ -69,4 +69,4 @@ if [ -z "${SUITES:-}" ]; then
 fi
 IFS=: read -ra dirs <<< "$SUITES"
 exec $here/run.py --passed 2 ${TESTS:+--tests "$TESTS"} ${FS:+--fs "$FS"} ${EACH:+--limit "$EACH"} \
-	${HOURS:+--hours "$HOURS"} "${dirs[@]}"
+	${HOURS:+--hours "$HOURS"} ${NBD:+--nbd} "${dirs[@]}"

@@ -3,7 +3,8 @@
 """blktests and xfstests on a mapped disk, and on a local one as control.
 README.md says how and what to expect.
 
-    tests/suites/run.py [--fs ext4,xfs] [--tests 'block/012 generic/0*'] [--limit SECONDS] DIR..
+    tests/suites/run.py [--fs ext4,xfs] [--tests 'block/012 generic/0*'] [--limit SECONDS] [--nbd]
+        DIR..
 
 Each DIR is a checkout of one suite; it is built there if need be.  What does not pass on the mapped
 disk is run on a local one; what fails on the mapped disk alone fails, unless the list of expected
@@ -16,11 +17,22 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests/vm"))
 sys.dont_write_bytecode = True
-import kmsg, launch, vm
+import image, kmsg, launch, vm
 
 GIB = 3                                     # of each disk, sparse
 DISKS = 3                                   # TEST_DEV, SCRATCH_DEV, LOGWRITES_DEV
-OURS, LOCAL = ([f"/dev/{name}{i}" for i in range(DISKS)] for name in ("ibnbd", "local"))
+OURS, LOCAL, NBD = ([f"/dev/{name}{i}" for i in range(DISKS)] for name in ("ibnbd", "local", "nbd"))
+MAP = "for i in {}; do map vda$i hold=60; done"
+# the same disks by the kernel's nbd, nbdkit and libibnbd
+NBD_MAP = """modprobe nbd nbds_max={n}
+            for i in {}; do
+                setsid nbdkit --foreground --unix /run/nbd$i /bin/nbdkit-ibnbd-plugin.so \\
+                    session=nbd$i device=vda$i hold=60 path=ip:10.0.0.2 > /run/nbdkit$i 2>&1 &
+                wait_for 10 test -S /run/nbd$i
+                nbd-client -unix /run/nbd$i /dev/nbd$((i - 1)) -b 512 -C 4
+            done"""
+NBD_PROGRAMS = [TOP / "build/lib/nbdkit-ibnbd-plugin.so",
+                *map(Path, ("/usr/bin/nbdkit", "/usr/sbin/nbd-client"))]
 SUITES = {"blktests": "tests/block", "xfstests": "tests/generic"}
 PASSED, FAILED, NOT_RUN, HUNG = "passed", "failed", "not run", "hung"
 BAD = FAILED, HUNG
@@ -84,7 +96,7 @@ def build(suite, folder, logs):
 # ---- what a suite has, and what it says ----------------------------------------------------------
 
 def blktests_list(folder, _fs):
-    """Of the block group what takes a disk, and the rnbd group."""
+    """Of the block group what takes a disk, and the rnbd group, which maps disks of its own."""
     found = sorted((folder / "tests/block").glob("[0-9][0-9][0-9]"))
     found = [f for f in found if re.search(r"^test_device\(", f.read_text(), re.M)]
     return [f"{f.parent.name}/{f.name}"
@@ -161,7 +173,8 @@ class Rig:
     def __init__(self, root, logs, options):
         self.logs, self.limit = logs, options.limit * vm.SLOW
         self.end = time.monotonic() + options.hours * 3600
-        self.boot = launch.boot_image()
+        self.ours, self.map = (NBD, NBD_MAP) if options.nbd else (OURS, MAP)
+        self.boot = launch.boot_image(more_programs=NBD_PROGRAMS if options.nbd else ())
         peer, self.server = vm.machines(self.boot, 2, 1, disk=(DISKS * GIB << 10) + 64, mem=1024,
                                         logdir=logs)
         self.client = Client("client", self.boot, 1, peer.nics, mem=2048, logdir=logs)
@@ -236,7 +249,7 @@ class Rig:
             mount -t tmpfs run /r/run; mount -t tmpfs -o mode=1777 tmp /r/tmp
             # the tests of rnbd start a server on this very machine
             echo 'options ibnbd-server dev_search_path=/' > /r/etc/modprobe.d/ibnbd.conf
-            for i in {' '.join(str(i + 1) for i in range(DISKS))}; do map vda$i hold=60; done
+            {self.map.format(' '.join(str(i + 1) for i in range(DISKS)), n=DISKS)}
             export SYSTEMD_IGNORE_CHROOT=1
             chroot /r /lib/systemd/systemd-udevd --daemon
             chroot /r udevadm trigger --action=add --subsystem-match=block
@@ -345,7 +358,7 @@ class Run:
             done += 1
             if verdict in BAD:
                 bad.append(test)
-            self.results.add(self.what, test, disks is OURS, verdict, seconds, why)
+            self.results.add(self.what, test, disks is not LOCAL, verdict, seconds, why)
             print(f"      [{done}/{len(tests)}] {test} on {where}: {verdict}, {seconds:.0f} s"
                   + (f" ({why})" if why else ""), flush=True)
 
@@ -370,9 +383,11 @@ class Run:
             raise Broken("it has no such test")
         rnbd = [t for t in self.tests if self.suite == "blktests" and t.startswith("rnbd/")]
         rest = [t for t in self.tests if t not in rnbd]
+        if self.rig.ours is NBD:
+            self.tests, rnbd = rest, []
         self.rig.load(folder)
         if rest:
-            self.on(OURS, rest)
+            self.on(self.rig.ours, rest)
             again = [t for t in rest if self.results.of(self.what, t, True) != PASSED]
             if again:
                 self.on(LOCAL, again)
@@ -430,6 +445,8 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--fs", default="ext4,xfs")
     p.add_argument("--tests", default="", help="names, and patterns of those listed")
+    p.add_argument("--nbd", action="store_true",
+                   help="the disks are mapped by nbd, nbdkit and libibnbd")
     p.add_argument("--limit", type=float, default=300, help="seconds that a test may take")
     p.add_argument("--hours", type=float, default=24, help="that all of it may take")
     p.add_argument("--expected", type=Path, default=TOP / "tests/suites/expected")

@@ -31,21 +31,23 @@ def allowed():
 
 def reports(text):
     """The log in pieces, lists of lines:
-    one line each, but from the head of a report to its end."""
-    piece = []
+    one line each, but from the head of a report to its end. Two CPUs that report at once begin with
+    two heads; such reports are one piece."""
+    piece, heads, ends = [], 0, 0
     for line in text.splitlines():
-        if piece and (HEAD.search(line) and len(piece) > 1 or len(piece) == LONGEST):
+        head = bool(HEAD.search(line))
+        if piece and (head and len(piece) > heads or len(piece) == LONGEST * heads):
             yield piece
-            piece = []
-        if piece:
-            piece.append(line)
-            if END.search(line):
-                yield piece
-                piece = []
-        elif HEAD.search(line):
-            piece = [line]
-        else:
+            piece, heads, ends = [], 0, 0
+        if not piece and not head:
             yield [line]
+            continue
+        piece.append(line)
+        heads += head
+        ends += bool(END.search(line))
+        if ends >= heads:
+            yield piece
+            piece, heads, ends = [], 0, 0
     if piece:
         yield piece
 
