@@ -106,9 +106,9 @@ def saved_mapping_comes_back(t):
          "ibnbd maps remove keyed")
     t.sh("for u in ibnbd-map@data ibnbd-shutdown ibnbd-maps.target; "
          "do systemctl is-active $u; done; "
-         "[ -z \"$(systemctl --failed -q --no-legend 'ibnbd*')\" ]; "
-         "[ \"$(cat /sys/block/ibnbd0/queue/scheduler)\" = '[none]' ] "
-         "|| grep -F '[none]' /sys/block/ibnbd0/queue/scheduler; ibnbd doctor || [ $? = 1 ]")
+         "[ -z \"$(systemctl list-units --failed -q --no-legend 'ibnbd*')\" ]; "
+         "d=$(readlink -f /dev/ibnbd/by-name/data); "      # its number may be another one
+         "grep -F '[none]' /sys/block/${d##*/}/queue/scheduler; ibnbd doctor || [ $? = 1 ]")
     return f"down {down:.0f} s, up {up:.0f} s"
 
 
