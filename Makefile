@@ -161,8 +161,8 @@ churn: test-build		## administrators' commands at random, 2000 cycles of map/chu
 
 check-suites: test-build		## blktests and xfstests, with a local disk as control: SUITES=DIR:DIR names checkouts; TESTS= and FS= pick; EACH= seconds, HOURS= in all; NBD=1: by nbd, nbdkit and libibnbd
 	tests/setup.sh
-	SUITES="$(SUITES)" TESTS="$(TESTS)" FS="$(FS)" EACH="$(EACH)" HOURS="$(HOURS)" NBD="$(NBD)" \
-	tests/suites/check.sh
+	SUITES="$(SUITES)" TESTS="$(TESTS)" FS="$(FS)" EACH="$(EACH)" HOURS="$(HOURS)" \
+	NBD="$(NBD)" tests/suites/check.sh
 
 check-laws:			## break each law of docs/design.md in turn: a test must notice
 	tests/vm/setup.sh

@@ -3,7 +3,7 @@
 
 A report from "cut here" to "end trace", or from its title to a line of "=", counts as one.  It is
 forgiven when any of its lines matches an allowed expression: one of kmsg.allow (the stock kernel's
-own habits) or one a case names.
+own habits) or one a case names. Of warnings that two CPUs print at once each has such a line.
 """
 import re
 from pathlib import Path
@@ -16,6 +16,7 @@ TROUBLE = re.compile(
     r"|use-after-free|invalid opcode|unable to handle|Object padding overwritten"
     r"|Poison overwritten|Redzone overwritten|INFO: trying to register|suspicious RCU"
     r"|held lock freed|BUG \S+ \((Tainted|Not tainted)|bad unlock balance|workqueue lockup")
+CUT = re.compile(r"\[ cut here \]")
 HEAD = re.compile(r"\[ cut here \]|BUG: |BUG \S+ \((?:Tainted|Not tainted)|INFO: task .* blocked"
                   r"|Kernel panic|general protection|rcu: INFO: .*(?:stall|self-detected)"
                   r"|: vmalloc error: |: page allocation failure|kmem_cache_create\w*\(.*\) failed"
@@ -31,21 +32,22 @@ def allowed():
 
 def reports(text):
     """The log in pieces, lists of lines:
-    one line each, but from the head of a report to its end. Two CPUs that report at once begin with
-    two heads; such reports are one piece."""
+    one line each, but from the head of a report to its end. What two CPUs warn of at once is one
+    piece."""
     piece, heads, ends = [], 0, 0
     for line in text.splitlines():
-        head = bool(HEAD.search(line))
-        if piece and (head and len(piece) > heads or len(piece) == LONGEST * heads):
+        head = HEAD.search(line)
+        both = piece and CUT.search(piece[0]) and CUT.search(line)
+        if piece and (head and not both and len(piece) > 1 or len(piece) == LONGEST * heads):
             yield piece
             piece, heads, ends = [], 0, 0
         if not piece and not head:
             yield [line]
             continue
+        heads += not piece or bool(both)
         piece.append(line)
-        heads += head
         ends += bool(END.search(line))
-        if ends >= heads:
+        if ends == heads:
             yield piece
             piece, heads, ends = [], 0, 0
     if piece:
@@ -59,9 +61,9 @@ def trouble(text, extra_allowed=()):
     for piece in reports(text):
         if not any(TROUBLE.search(l) for l in piece):
             continue
-        pardon = [e.pattern for e in forgive if any(e.search(l) for l in piece)]
+        pardon = [e.pattern for l in piece for e in forgive if e.search(l)]
         used.update(pardon)
-        if not pardon:
+        if len(pardon) < max(1, sum(bool(CUT.search(l)) for l in piece)):
             bad.append("\n".join(piece))
     return bad, used
 
