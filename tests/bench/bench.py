@@ -21,6 +21,9 @@ protocol on this transport gets below it.  Results: tables, and bench/out/result
 
 `mirror` is md's RAID 1 over two disks of ours, each in a session of its own; `two` is the same two
 disks without md, each written to by a job of its own, at the cost of both writes together.
+
+Only when named: `serverd` is our client with ibnbd-serverd, `nbdkit` the kernel's nbd, nbdkit and
+libibnbd with our server.
 """
 import argparse, csv, json, subprocess, sys, time
 from pathlib import Path
@@ -46,6 +49,9 @@ MIRRORS = ["two", "mirror"]     # with two disks for each of the others' one
 TARGETS = ["local", "floor", "ibnbdN", "ibnbdY", "rnbdN", "rnbdY", "nvme", "iser", "srp", *MIRRORS]
 # what becomes of writes that no flush has covered: only when named
 UNFLUSHED = ["ibnbd-ignore", "ibnbd-fence", "ibnbd-replay"]
+# servers and clients in user space, and what each needs: only when named, too
+USER = {"serverd": [REPO / "build/serverd/ibnbd-serverd"],
+        "nbdkit": [REPO / "build/lib/nbdkit-ibnbd-plugin.so", "nbdkit", "nbd-client"]}
 QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"],
          "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
 REFERENCE = REPO / "tests/bench/reference.json"
@@ -230,7 +236,7 @@ def commit():
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("-t", "--targets", nargs="+", choices=TARGETS + UNFLUSHED)
+    p.add_argument("-t", "--targets", nargs="+", choices=[*TARGETS, *UNFLUSHED, *USER])
     p.add_argument("-j", "--jobs", nargs="+", choices=list(JOBS))
     p.add_argument("--quick", action="store_true",
                    help="compare with the reference ratios: " + ", ".join(QUICK["jobs"]))
@@ -252,6 +258,10 @@ def main():
              for t in ("iscsid", "iscsiadm")] if "iser" in targets else []
     for t in tools:
         image.need(t, "package open-iscsi")
+    for target in USER:
+        for t in USER[target] if target in targets else ():
+            tools.append(image.need(image.which(t) or t,
+                                    "make lib serverd; packages nbdkit and nbd-client"))
     if "mirror" in targets:
         tools.append(image.need(image.CACHE / "mdadm/mdadm", "tests/vm/mdadm.sh"))
     turn = launch.alone()

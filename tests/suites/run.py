@@ -26,9 +26,8 @@ MAP = "for i in {}; do map vda$i hold=60; done"
 # the same disks by the kernel's nbd, nbdkit and libibnbd
 NBD_MAP = """modprobe nbd nbds_max={n}
             for i in {}; do
-                setsid nbdkit --foreground --unix /run/nbd$i /bin/nbdkit-ibnbd-plugin.so \\
-                    session=nbd$i device=vda$i hold=60 path=ip:10.0.0.2 > /run/nbdkit$i 2>&1 &
-                wait_for 10 test -S /run/nbd$i
+                nbdkit --unix /run/nbd$i /bin/nbdkit-ibnbd-plugin.so session=nbd$i \\
+                    device=vda$i hold=60 path=ip:10.0.0.2 > /dev/null
                 nbd-client -unix /run/nbd$i /dev/nbd$((i - 1)) -b 512 -C 4
             done"""
 NBD_PROGRAMS = [TOP / "build/lib/nbdkit-ibnbd-plugin.so",
