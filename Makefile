@@ -202,7 +202,7 @@ bench-lines-quick: test-build		## the gate: lines of our modules, not more than 
 
 ## Try
 demo:				## two virtual machines, a disk between them, a dead path; MODULES=no: ibnbd-serverd in the server
-	$(if $(filter no,$(MODULES)),tests/setup.sh,tests/vm/setup.sh)
+	tests/vm/setup.sh
 	tests/vm/demo.py --modules $(or $(MODULES),yes)
 
 vm-shell:			## a shell in a machine with the modules loaded

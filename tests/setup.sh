@@ -12,9 +12,7 @@ packages=(
 	clang libclang-rt-dev llvm sparse abigail-tools				# fuzz, lint
 	debootstrap dkms							# other kernels
 	libfaketime								# bench-lines
-	nbdkit nbdkit-plugin-dev libnbd-bin python3-libnbd qemu-utils		# check-nbdkit
-	syslinux mtools nbd-client						# guests
-	liburing-dev libnbd-dev							# ibnbd-serverd
+	libnbd-bin python3-libnbd qemu-utils syslinux mtools			# check-nbdkit
 	# packages
 	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev
 	resource-agents libxml2-utils
