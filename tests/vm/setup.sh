@@ -13,7 +13,7 @@ packages=(
 	linux-headers-amd64 gcc make dpkg-dev libaio-dev liburing-dev zlib1g-dev	# to build
 	pkg-config libsmartcols-dev libmount-dev libblkid-dev libkeyutils-dev
 	libibverbs-dev librdmacm-dev nettle-dev libgnutls28-dev			# libibtrs
-	libnbd-dev nbdkit nbdkit-plugin-dev nbd-client				# disks in user space
+	libnbd-dev nbdkit nbdkit-plugin-dev nbd-client			# disks in user space
 	openssh-client dropbear-bin						# ssh to the guests
 	python3 ca-certificates debian-archive-keyring
 )
