@@ -48,7 +48,6 @@ struct ping_disk {
 static struct {
 	struct ibtrs_ctx *ctx;
 	struct ibtrs_clt_opts session;
-	char *key_name;
 	uint8_t key[IBTRS_SECRET_LEN];
 	u32 count;
 	bool json;
@@ -282,8 +281,7 @@ static void ping_disk(struct ping_disk *d)
 	};
 	const char *paths[PING_PATHS];
 	struct ibnbd_disk *disk;
-	unsigned int nr = 0;
-	u32 i;
+	u32 i, nr = 0;
 
 	for (i = 0; i < ping.nr_paths; i++)
 		if (ping.path[i].up)
@@ -313,8 +311,7 @@ static const char *ping_words(const struct ping_path *p)
 
 static u32 ping_took(const struct ping_path *p)
 {
-	u32 us = 0;
-	int i;
+	u32 us = 0, i;
 
 	for (i = 0; i < IBTRS_PHASES; i++)
 		us += p->info.phase_us[i];
@@ -345,8 +342,8 @@ static void ping_print_path(const struct ping_path *p)
 			  (unsigned long long)p->min, (unsigned long long)p->max,
 			  (unsigned long long)(p->sum / p->answers));
 	if (p->version)
-		say_print("    block protocol %u, %u requests of up to %u KiB at a time", p->version,
-			  p->session.queue_depth, p->session.max_io_size / 1024);
+		say_print("    block protocol %u, %u requests of up to %u KiB at a time",
+			  p->version, p->session.queue_depth, p->session.max_io_size / 1024);
 	else if (*p->why)
 		say_print("    %s", p->why);
 	free(phases);
@@ -360,6 +357,11 @@ static void ping_print_disk(const struct ping_disk *d)
 			  d->info.cache ? ", with a write cache" : "");
 	else
 		say_print("%s: %s", d->name, d->why);
+}
+
+static void ping_json_num(struct json *j, const char *name, bool known, u64 n)
+{
+	json_num(j, name, known ? (int64_t)n : SYSFS_UNKNOWN);
 }
 
 static void ping_json(void)
@@ -379,17 +381,17 @@ static void ping_json(void)
 		json_bool(&j, "up", p->up);
 		json_text(&j, "transport", p->up ? p->info.kind : NULL);
 		json_text(&j, "why", *p->why ? ping_words(p) : NULL);
-		json_num(&j, "protocol", p->version ?: SYSFS_UNKNOWN);
-		json_num(&j, "queue_depth", p->up ? (int64_t)p->session.queue_depth : SYSFS_UNKNOWN);
-		json_num(&j, "max_io_bytes", p->up ? (int64_t)p->session.max_io_size : SYSFS_UNKNOWN);
+		ping_json_num(&j, "protocol", p->version, p->version);
+		ping_json_num(&j, "queue_depth", p->up, p->session.queue_depth);
+		ping_json_num(&j, "max_io_bytes", p->up, p->session.max_io_size);
 		json_object(&j, "phases_us");
 		for (k = 0; k < IBTRS_PHASES; k++)
 			json_num(&j, ibtrs_phase_name(k), p->info.phase_us[k]);
 		json_end(&j);
 		json_num(&j, "answers", p->answers);
-		json_num(&j, "min_us", p->answers ? (int64_t)p->min : SYSFS_UNKNOWN);
-		json_num(&j, "avg_us", p->answers ? (int64_t)(p->sum / p->answers) : SYSFS_UNKNOWN);
-		json_num(&j, "max_us", p->answers ? (int64_t)p->max : SYSFS_UNKNOWN);
+		ping_json_num(&j, "min_us", p->answers, p->min);
+		ping_json_num(&j, "avg_us", p->answers, p->sum / (p->answers ?: 1));
+		ping_json_num(&j, "max_us", p->answers, p->max);
 		json_end(&j);
 	}
 	json_end(&j);
@@ -401,8 +403,8 @@ static void ping_json(void)
 		json_text(&j, "device", d->name);
 		json_bool(&j, "open", d->open);
 		json_text(&j, "why", d->open ? NULL : d->why);
-		json_num(&j, "bytes", d->open ? (int64_t)d->info.bytes : SYSFS_UNKNOWN);
-		json_num(&j, "block_size", d->open ? (int64_t)d->info.block_size : SYSFS_UNKNOWN);
+		ping_json_num(&j, "bytes", d->open, d->info.bytes);
+		ping_json_num(&j, "block_size", d->open, d->info.block_size);
 		json_end(&j);
 	}
 	json_end(&j);
