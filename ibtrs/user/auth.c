@@ -7,12 +7,38 @@
  * key as long as the session is open, for the next attempt; each attempt wipes its copy as soon as
  * the proof is made, and the session key when all connections are there.
  */
+#include <fcntl.h>
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
+#include <unistd.h>
 #include "ibtrs/user/auth.h"
 #include "ibtrs/user/clt.h"
 
 static_assert(IBTRS_SECRET_LEN == IBTRS_KEY_LEN && IBTRS_SECRETS == IBTRS_KEYS_PER_NAME, "keys");
+
+int ibtrs_key_read(const char *file, uint8_t key[IBTRS_SECRET_LEN], const char **name,
+		   char why[IBTRS_WHY_LEN])
+{
+	u8 bytes[IBTRS_SECRET_LEN + 1];
+	const char *slash = strrchr(file, '/');
+	int fd = open(file, O_RDONLY | O_CLOEXEC), err = 0;
+	ssize_t n = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+
+	if (n < 0) {
+		err = -errno;
+		snprintf(why, IBTRS_WHY_LEN, "%s", strerror(errno));
+	} else if (n != IBTRS_SECRET_LEN) {
+		err = -EINVAL;
+		snprintf(why, IBTRS_WHY_LEN, "a key is a file of %d bytes", IBTRS_SECRET_LEN);
+	} else {
+		memcpy(key, bytes, IBTRS_SECRET_LEN);
+		*name = slash ? slash + 1 : file;
+	}
+	explicit_bzero(bytes, sizeof(bytes));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
 
 static int auth_hmac(const u8 *key, const void *data, size_t len, u8 *mac)
 {

@@ -383,3 +383,38 @@ UNIT_TEST(options)
 	so = server(3);
 	CHECK_EQ(ibtrs_srv_new(&so, &srv, why), -EINVAL);
 }
+
+UNIT_TEST(key_from_a_file)
+{
+	static const struct { size_t len; int err; const char *why; } rows[] = {
+		{ IBTRS_SECRET_LEN, 0, "" },
+		{ IBTRS_SECRET_LEN - 1, -EINVAL, "a key is a file of 32 bytes" },
+		{ IBTRS_SECRET_LEN + 1, -EINVAL, "a key is a file of 32 bytes" },
+		{ 0, -EINVAL, "a key is a file of 32 bytes" },
+	};
+	char dir[] = "/tmp/unit-key-XXXXXX", file[64], why[IBTRS_WHY_LEN];
+	uint8_t key[IBTRS_SECRET_LEN];
+	const char *name = NULL;
+	unsigned int i;
+	FILE *f;
+
+	if (!CHECK(mkdtemp(dir)))
+		return;
+	snprintf(file, sizeof(file), "%s/db-1", dir);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("%zu bytes", rows[i].len);
+		f = fopen(file, "w");
+		fwrite("0123456789abcdef0123456789abcdef0", 1, rows[i].len, f);
+		fclose(f);
+		*why = 0;
+		memset(key, 0, sizeof(key));
+		CHECK_EQ(ibtrs_key_read(file, key, &name, why), rows[i].err);
+		CHECK_STR(why, rows[i].why);
+		CHECK_EQ(key[31], rows[i].err ? 0 : 'f');
+		CHECK_STR(name, "db-1");
+	}
+	unlink(file);
+	CHECK_EQ(ibtrs_key_read(file, key, &name, why), -ENOENT);
+	CHECK_STR(why, "No such file or directory");
+	rmdir(dir);
+}

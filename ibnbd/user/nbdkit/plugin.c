@@ -7,13 +7,10 @@
  * may be several. Threads of nbdkit share the queues; each waits for its own request.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <libibnbd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
@@ -27,7 +24,7 @@ static struct {
 	const char *name;
 	const char *paths[PLUGIN_PATHS];
 	unsigned int nr_paths;
-	char *key_name;
+	char *key_file;			/* session.key_name points into it */
 	uint8_t key[IBTRS_SECRET_LEN];
 	int hold;			/* seconds, as the option of the kernel's client */
 } conf = {
@@ -42,32 +39,18 @@ static unsigned int turn;
 
 /* ---- options ------------------------------------------------------------ */
 
-/* A file of 32 bytes, whose name is that of the key. */
 static int plugin_key(const char *value)
 {
-	char *path = nbdkit_realpath(value);
-	const char *slash;
-	ssize_t n;
-	int fd;
+	char why[IBTRS_WHY_LEN];
 
-	if (!path)
+	conf.key_file = nbdkit_realpath(value);
+	if (!conf.key_file)
 		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, conf.key, sizeof(conf.key));
-	if (n < 0)
-		nbdkit_error("key=%s: %s", value, strerror(errno));
-	else if (n != sizeof(conf.key))
-		nbdkit_error("key=%s: a key is a file of %zu bytes", value, sizeof(conf.key));
-	if (fd >= 0)
-		close(fd);
-	slash = strrchr(path, '/');
-	conf.key_name = strdup(slash ? slash + 1 : path);
-	free(path);
-	if (n != sizeof(conf.key) || !conf.key_name)
-		return -1;
-	conf.session.key_name = conf.key_name;
 	conf.session.key = conf.key;
-	return 0;
+	if (!ibtrs_key_read(conf.key_file, conf.key, &conf.session.key_name, why))
+		return 0;
+	nbdkit_error("key=%s: %s", value, why);
+	return -1;
 }
 
 static const char *const access_words[] = {
@@ -185,7 +168,7 @@ static void plugin_cleanup(void)
 static void plugin_unload(void)
 {
 	explicit_bzero(conf.key, sizeof(conf.key));
-	free(conf.key_name);
+	free(conf.key_file);
 }
 
 static struct ibnbd_disk_info plugin_info(void)

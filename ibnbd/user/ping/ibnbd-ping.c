@@ -7,7 +7,6 @@
  * Each path is tried by a session of its own, so that a path which works hides none that does not.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -130,19 +129,11 @@ static int ping_target(const char *word)
 
 static int ping_key(const char *file)
 {
-	const char *name = strrchr(file, '/');
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, ping.key, sizeof(ping.key));
+	char why[IBTRS_WHY_LEN];
+	int err = ibtrs_key_read(file, ping.key, &ping.session.key_name, why);
 
-	if (n < 0)
-		return say_error(SAY_FAILED, "%s: %s", file, strerror(errno));
-	close(fd);
-	if (n != sizeof(ping.key))
-		return say_error(SAY_USAGE, "%s: a key is a file of %zu bytes", file,
-				 sizeof(ping.key));
 	ping.session.key = ping.key;
-	ping.session.key_name = name ? name + 1 : file;
-	return 0;
+	return err ? say_error(err == -EINVAL ? SAY_USAGE : SAY_FAILED, "%s: %s", file, why) : 0;
 }
 
 static int ping_number(const char *s, u32 *n)

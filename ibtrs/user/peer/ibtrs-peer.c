@@ -69,25 +69,6 @@ static struct {
 	uint8_t bytes[IBTRS_SECRET_LEN];
 } the_key;
 
-static int key_load(const char *file)
-{
-	const char *name = strrchr(file, '/');
-	FILE *f = fopen(file, "re");
-	size_t n;
-
-	if (!f)
-		return fail(file, -errno);
-	setvbuf(f, NULL, _IONBF, 0);
-	n = fread(the_key.bytes, 1, sizeof(the_key.bytes), f);
-	if (n == sizeof(the_key.bytes) && fgetc(f) == EOF)
-		the_key.name = name ? name + 1 : file;
-	fclose(f);
-	if (the_key.name)
-		return 0;
-	fprintf(stderr, "ibtrs-peer: %s: a key has %d bytes\n", file, IBTRS_SECRET_LEN);
-	return 1;
-}
-
 static unsigned int key_get(void *priv, const char *name,
 			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN])
 {
@@ -448,10 +429,13 @@ int main(int argc, char **argv)
 		{ NULL, 0, 0 },
 	};
 	const char *key = getenv("IBTRS_KEY");
+	char why[IBTRS_WHY_LEN];
 	size_t i;
 
-	if (key && key_load(key))
+	if (key && ibtrs_key_read(key, the_key.bytes, &the_key.name, why)) {
+		fprintf(stderr, "ibtrs-peer: %s: %s\n", key, why);
 		return 1;
+	}
 	for (i = 0; argc > 1 && verbs[i].verb; i++) {
 		if (strcmp(argv[1], verbs[i].verb) || argc < verbs[i].min || argc > verbs[i].max)
 			continue;
