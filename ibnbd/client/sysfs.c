@@ -15,6 +15,7 @@
 #include <linux/kernfs.h>
 #include <linux/module.h>
 #include <ibtrs/admin.h>
+#include "ibnbd/logic/text.h"
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
@@ -387,20 +388,6 @@ static ssize_t nr_poll_queues_show(struct device *d, struct device_attribute *at
 }
 static DEVICE_ATTR_RO(nr_poll_queues);
 
-static const char *sysfs_kind(u8 kind)
-{
-	switch (kind) {
-	case IBNBD_ID_HARDWARE:
-		return "hardware";
-	case IBNBD_ID_UUID:
-		return "uuid";
-	case IBNBD_ID_FILE:
-		return "file";
-	default:
-		return "other";
-	}
-}
-
 /* `kind hash`, or an empty line when the server does not tell. */
 static ssize_t identity_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -410,7 +397,7 @@ static ssize_t identity_show(struct device *d, struct device_attribute *attr, ch
 	guard(mutex)(&dev->lock);
 	if (!dev->grant.rsp.has_identity || id->kind == IBNBD_ID_NONE)
 		return sysfs_emit(buf, "\n");
-	return sysfs_emit(buf, "%s %*phN\n", sysfs_kind(id->kind), IBNBD_ID_LEN, id->id);
+	return sysfs_emit(buf, "%s %*phN\n", ibnbd_identity_word(id->kind), IBNBD_ID_LEN, id->id);
 }
 static DEVICE_ATTR_RO(identity);
 

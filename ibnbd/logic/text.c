@@ -36,6 +36,29 @@ size_t ibnbd_linkname_dev(const char *device_path, const char *sessname, char *b
 	return n + scnprintf(buf + n, size - n, "@%s", sessname);
 }
 
+const char *ibnbd_access_word(enum ibnbd_access mode)
+{
+	static const char *const words[] = {
+		[IBNBD_ACCESS_RO]		= "ro",
+		[IBNBD_ACCESS_RW]		= "rw",
+		[IBNBD_ACCESS_MIGRATION]	= "migration",
+	};
+
+	return words[mode];
+}
+
+const char *ibnbd_identity_word(u8 kind)
+{
+	static const char *const words[] = {
+		[IBNBD_ID_NONE]		= "none",
+		[IBNBD_ID_HARDWARE]	= "hardware",
+		[IBNBD_ID_UUID]		= "uuid",
+		[IBNBD_ID_FILE]		= "file",
+	};
+
+	return kind < sizeof(words) / sizeof(*words) ? words[kind] : "other";
+}
+
 #define IBNBD_NEAREST_MAX	64	/* longest word that is compared */
 
 static char nearest_fold(char c)

@@ -42,6 +42,12 @@ size_t ibnbd_linkname(const char *text, char separator, char *buf, size_t size);
  */
 size_t ibnbd_linkname_dev(const char *device_path, const char *sessname, char *buf, size_t size);
 
+/* The mode as sysfs and the options of a mapping name it. */
+const char *ibnbd_access_word(enum ibnbd_access mode);
+
+/* The kind of an identity (enum ibnbd_id_kind); "other" for a kind that is not known. */
+const char *ibnbd_identity_word(u8 kind);
+
 /**
  * ibnbd_nearest_distance() - how many letters differ between two words (Levenshtein)
  * @a: of @len bytes

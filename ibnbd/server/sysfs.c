@@ -19,6 +19,7 @@
  * The directories are dirs.c's.
  */
 #include <linux/device.h>
+#include "ibnbd/logic/text.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/judge.h"
@@ -57,12 +58,6 @@ static ssize_t size_show(struct kobject *kobj, struct kobj_attribute *attr, char
 
 static ssize_t identity_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	static const char *const kinds[] = {
-		[IBNBD_ID_NONE]		= "none",
-		[IBNBD_ID_HARDWARE]	= "hardware",
-		[IBNBD_ID_UUID]		= "uuid",
-		[IBNBD_ID_FILE]		= "file",
-	};
 	const struct ibnbd_identity *id = &sysfs_export(kobj)->identity;
 	int unknown = sysfs_export(kobj)->id_unknown;
 
@@ -70,7 +65,7 @@ static ssize_t identity_show(struct kobject *kobj, struct kobj_attribute *attr, 
 		return sysfs_emit(buf, "none (cannot be read: %d)\n", unknown);
 	if (id->kind == IBNBD_ID_NONE)
 		return sysfs_emit(buf, "none\n");
-	return sysfs_emit(buf, "%s:%*phN\n", kinds[id->kind], IBNBD_ID_LEN, id->id);
+	return sysfs_emit(buf, "%s:%*phN\n", ibnbd_identity_word(id->kind), IBNBD_ID_LEN, id->id);
 }
 
 static ssize_t copy_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -182,13 +177,7 @@ static ssize_t read_only_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static ssize_t access_mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	static const char *const names[] = {
-		[IBNBD_ACCESS_RO]		= "ro",
-		[IBNBD_ACCESS_RW]		= "rw",
-		[IBNBD_ACCESS_MIGRATION]	= "migration",
-	};
-
-	return sysfs_emit(buf, "%s\n", names[sysfs_open(kobj)->access]);
+	return sysfs_emit(buf, "%s\n", ibnbd_access_word(sysfs_open(kobj)->access));
 }
 
 static ssize_t mapping_path_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)

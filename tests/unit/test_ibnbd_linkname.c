@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Names below ctl/devices: what they look like, and that each can be read back,
- * so that none is another's.
+ * so that none is another's. And the words that sysfs and ibnbd-serverd's files
+ * have for a mode and an identity.
  */
 #include "unit.h"
+#include "ibnbd/logic/mapopt.h"
 #include "ibnbd/logic/text.h"
 
 /* What docs/sysfs.md says, the other way round. */
@@ -90,4 +92,25 @@ UNIT_TEST(one_to_one)
 		if (!CHECK_STR(back, device) || !CHECK(!strchr(link, '#')))
 			return;
 	}
+}
+
+UNIT_TEST(access_words_are_those_of_the_option)
+{
+	char word[32];
+	int mode;
+
+	for (mode = IBNBD_ACCESS_RO; mode <= IBNBD_ACCESS_MIGRATION; mode++) {
+		ibnbd_mapopt_word(IBNBD_OPT_access_mode, mode, word, sizeof(word));
+		CHECK_STR(ibnbd_access_word((enum ibnbd_access)mode), word);
+	}
+}
+
+UNIT_TEST(identity_words)
+{
+	CHECK_STR(ibnbd_identity_word(IBNBD_ID_NONE), "none");
+	CHECK_STR(ibnbd_identity_word(IBNBD_ID_HARDWARE), "hardware");
+	CHECK_STR(ibnbd_identity_word(IBNBD_ID_UUID), "uuid");
+	CHECK_STR(ibnbd_identity_word(IBNBD_ID_FILE), "file");
+	CHECK_STR(ibnbd_identity_word(4), "other");
+	CHECK_STR(ibnbd_identity_word(255), "other");
 }

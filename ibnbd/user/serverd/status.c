@@ -97,11 +97,6 @@ static void status_name(const struct serverd_export *e, const struct serverd_ope
 
 static void status_identity(int dir, const struct serverd_export *e, const struct serverd_open *o)
 {
-	static const char *const kinds[] = {
-		[IBNBD_ID_HARDWARE]	= "hardware",
-		[IBNBD_ID_UUID]		= "uuid",
-		[IBNBD_ID_FILE]		= "file",
-	};
 	char hex[2 * IBNBD_ID_LEN + 1];
 	unsigned int i;
 
@@ -109,25 +104,20 @@ static void status_identity(int dir, const struct serverd_export *e, const struc
 		snprintf(hex + 2 * i, 3, "%02x", e->identity.id[i]);
 	if (o->b.id_unknown)
 		status_put(dir, "identity", "none (cannot be read: %d)\n", o->b.id_unknown);
-	else if (e->identity.kind >= sizeof(kinds) / sizeof(*kinds) || !kinds[e->identity.kind])
+	else if (e->identity.kind == IBNBD_ID_NONE)
 		status_put(dir, "identity", "none\n");
 	else
-		status_put(dir, "identity", "%s:%s\n", kinds[e->identity.kind], hex);
+		status_put(dir, "identity", "%s:%s\n", ibnbd_identity_word(e->identity.kind), hex);
 }
 
 static void status_open(int sessions, const struct serverd_open *o)
 {
-	static const char *const modes[] = {
-		[IBNBD_ACCESS_RO]		= "ro",
-		[IBNBD_ACCESS_RW]		= "rw",
-		[IBNBD_ACCESS_MIGRATION]	= "migration",
-	};
 	int dir = status_dir(sessions, o->session->name);
 
 	if (dir < 0)
 		return;
 	status_put(dir, "mapping_path", "%s\n", o->name);
-	status_put(dir, "access_mode", "%s\n", modes[o->access]);
+	status_put(dir, "access_mode", "%s\n", ibnbd_access_word(o->access));
 	status_put(dir, "read_only", "%d\n", !ibnbd_access_writes(o->access));
 	status_put(dir, "device_id", "%u\n", o->id);
 	close(dir);
