@@ -44,21 +44,15 @@ setup_rnbdY() { setup_nbd "$1" rnbd Y; }
 # the kernel's client, and ibnbd-serverd
 setup_serverd() {
 	local i
-	mkdir -p /etc/ibnbd /var/lib/ibnbd
-	printf 'dev_search_path = /dev\npolicy = optional\n' > /etc/ibnbd/server.conf
-	setsid ibnbd-serverd > /run/serverd.log 2>&1 < /dev/null &
-	wait_for 20 grep -q "listens at" /run/serverd.log >&2
+	serve_user
 	for ((i = 0; i < $1; i++)); do disk "$(map "ram$i")"; done
 }
 # the kernel's server; nbd, nbdkit and libibnbd are the client
 setup_nbdkit() {
 	local i
 	serve always_invalidate=N
-	modprobe nbd "nbds_max=$1"
 	for ((i = 0; i < $1; i++)); do
-		nbdkit --unix "/run/nbd$i" /bin/nbdkit-ibnbd-plugin.so "session=nbd$i" \
-			"device=ram$i" path=ip:$ME > /dev/null
-		nbd-client -unix "/run/nbd$i" "/dev/nbd$i" -b 512 >&2
+		nbd_disk "$i" "device=ram$i" path=ip:$ME
 		disk "/dev/nbd$i"
 	done
 }

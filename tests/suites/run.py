@@ -24,12 +24,8 @@ DISKS = 3                                   # TEST_DEV, SCRATCH_DEV, LOGWRITES_D
 OURS, LOCAL, NBD = ([f"/dev/{name}{i}" for i in range(DISKS)] for name in ("ibnbd", "local", "nbd"))
 MAP = "for i in {}; do map vda$i hold=60; done"
 # the same disks by the kernel's nbd, nbdkit and libibnbd
-NBD_MAP = """modprobe nbd nbds_max={n}
-            for i in {}; do
-                nbdkit --unix /run/nbd$i /bin/nbdkit-ibnbd-plugin.so session=nbd$i \\
-                    device=vda$i hold=60 path=ip:10.0.0.2 > /dev/null
-                nbd-client -unix /run/nbd$i /dev/nbd$((i - 1)) -b 512 -C 4
-            done"""
+NBD_MAP = ("export CONNECTIONS=4; for i in {}; do "
+           "nbd_disk $((i - 1)) device=vda$i hold=60 path=ip:10.0.0.2; done")
 NBD_PROGRAMS = [TOP / "build/lib/nbdkit-ibnbd-plugin.so",
                 *map(Path, ("/usr/bin/nbdkit", "/usr/sbin/nbd-client"))]
 SUITES = {"blktests": "tests/block", "xfstests": "tests/generic"}
@@ -248,7 +244,7 @@ class Rig:
             mount -t tmpfs run /r/run; mount -t tmpfs -o mode=1777 tmp /r/tmp
             # the tests of rnbd start a server on this very machine
             echo 'options ibnbd-server dev_search_path=/' > /r/etc/modprobe.d/ibnbd.conf
-            {self.map.format(' '.join(str(i + 1) for i in range(DISKS)), n=DISKS)}
+            {self.map.format(' '.join(str(i + 1) for i in range(DISKS)))}
             export SYSTEMD_IGNORE_CHROOT=1
             chroot /r /lib/systemd/systemd-udevd --daemon
             chroot /r udevadm trigger --action=add --subsystem-match=block

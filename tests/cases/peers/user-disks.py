@@ -7,7 +7,6 @@ crowd = True
 links = 2
 disk = 64
 deadline = 300
-import time
 import faults as F
 import image
 BUILD = image.REPO / "build"
@@ -15,25 +14,6 @@ programs = [BUILD / "serverd/ibnbd-serverd", BUILD / "lib/ibnbd-ping",
             BUILD / "lib/nbdkit-ibnbd-plugin.so",
             *filter(None, map(image.which, ("nbdkit", "nbd-client")))]
 DISK = "modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
-
-
-class Serverd:
-    def __init__(self, t):
-        self.t, self.s = t, t.server
-        self.s.sh("mkdir -p /etc/ibnbd /var/lib/ibnbd /run/ibnbd-serverd; "
-                  "printf 'dev_search_path = /dev\npolicy = optional\n' > /etc/ibnbd/server.conf")
-
-    def start(self):
-        self.job = self.s.spawn("RUNTIME_DIRECTORY=/run/ibnbd-serverd exec ibnbd-serverd")
-        self.t.wait(lambda: "listens at" in self.job.out(), 10, "ibnbd-serverd listens")
-
-    def kill(self):
-        self.s.sh("pkill -KILL -x ibnbd-serverd")
-        self.t.wait(lambda: self.s.rc("pgrep -x ibnbd-serverd")[0], 10, "it is dead")
-
-    def stop(self):
-        self.s.sh("pkill -TERM -x ibnbd-serverd")
-        self.t.eq(self.job.wait(30), 0, f"ibnbd-serverd ends: {self.job.out()}")
 
 
 def kernel_client(t):
@@ -50,22 +30,24 @@ def kernel_client(t):
         t.wait(lambda: attr("state") == "open" and w.flows(), 30, f"{what}: I/O flows")
         t.eq(attr("identity"), identity, f"{what}: the same disk")
 
-    serverd = Serverd(t)
-    s.sh("unload $OUR_MODULES")
-    serverd.start()
+    def ends(signal):
+        s.sh(f"pkill -{signal} -x ibnbd-serverd")
+        t.wait(lambda: "ended with" in s.sh("cat /run/serverd.log"), 30, "ibnbd-serverd ends")
+
+    s.sh("unload $OUR_MODULES; serve_user")
     goes_on("from the kernel to ibnbd-serverd")
     t.match(s.sh("ibnbd server list"), r"vda +s1 .*rw", "ibnbd-serverd has the session")
     for n in range(2):
-        serverd.kill()
-        time.sleep(1)
-        serverd.start()
+        ends("KILL")
+        s.sh("sleep 1; serve_user")
         goes_on(f"killed and started again, {n + 1}")
     s.link(0, False)
     t.wait(lambda: not w.up(w.watch.state[0]), 30, "a path is down")
     goes_on("one path to ibnbd-serverd")
     s.link(0, True)
     t.wait(w.all_up, 40, "both paths are back")
-    serverd.stop()
+    ends("TERM")
+    t.match(s.sh("cat /run/serverd.log"), "ended with status 0", "ibnbd-serverd")
     s.sh("serve")
     goes_on("back to the kernel's server")
     w.end("/dev/vda")
@@ -79,15 +61,12 @@ def user_client(t):
     t.match(said, r"ip:10.0.0.2: .*, up in (.|\n)*ip:10.0.1.2: .*, up in (.|\n)*"
                   rf"vda: {64 << 20} bytes", "ibnbd-ping")
     c.fails("ibnbd-ping ip:10.0.0.2 -d nosuchdisk", "nosuchdisk: ")
-    kit = c.spawn("exec nbdkit --foreground --unix /tmp/nbd /bin/nbdkit-ibnbd-plugin.so "
-                  "session=vm7 device=vda path=ip:10.0.0.2 path=ip:10.0.1.2")
-    c.sh("wait_for 10 test -S /tmp/nbd; modprobe nbd nbds_max=1; "
-         "nbd-client -unix /tmp/nbd /dev/nbd0 -b 512")
-    t.match(s.sh("cat /sys/class/ibnbd-server/ctl/devices/vda/sessions/vm7/access_mode"), "^rw$",
+    c.sh("nbd_disk 0 device=vda path=ip:10.0.0.2 path=ip:10.0.1.2")
+    t.match(s.sh("cat /sys/class/ibnbd-server/ctl/devices/vda/sessions/nbd0/access_mode"), "^rw$",
             "the kernel's server has the session")
     w = F.Work(t, c, "/dev/nbd0", writer=2, stack="libibnbd", flush=20,
                states="/sys/block/nbd0/size")
-    paths = lambda: s.sh("ls /sys/class/ibtrs-server/vm7/paths").count("@")
+    paths = lambda: s.sh("ls /sys/class/ibtrs-server/nbd0/paths").count("@")
     t.eq(paths(), 2, "paths")
     s.link(0, False)
     t.wait(lambda: paths() == 1, 30, "a path is lost")
@@ -98,8 +77,7 @@ def user_client(t):
     t.wait(w.flows, 60, "the server's modules were loaded again: I/O flows")
     w.stop()
     c.sh("nbd-client -d /dev/nbd0")
-    c.sh("pkill -TERM -x nbdkit")
-    t.eq(kit.wait(20), 0, f"nbdkit ends: {kit.out()}")
+    c.sh("pkill -TERM -x nbdkit; wait_for 20 bash -c '! pgrep -x nbdkit'")
     F.prove(t, s, "/dev/vda", [w], w.blocks)
 
 

@@ -144,7 +144,7 @@ fail_nth() {
 serve() {
 	local trs=() blk=(dev_search_path=/dev) p
 
-	[ ! -x /bin/serve-user ] || { serve-user "$@"; return; }
+	[ ! -x /bin/serve-user ] || { serve_user "$@"; return; }
 	for p; do
 		case $p in
 		always_invalidate=*|max_chunk_size=*|sess_queue_depth=*|handshake_timeout_s=*| \
@@ -158,6 +158,27 @@ serve() {
 	if dmesg | grep "${FAMILY/nbd/}[a-z]*_server: unknown parameter"; then
 		fail "a parameter that no module knows"
 	fi
+}
+
+# serve_user [PARAM=VALUE..]: the same by ibnbd-serverd; /run/serverd.log has what it says
+serve_user() {
+	local search=/dev options=() conf=("policy = optional") p
+
+	for p; do
+		case $p in
+		sess_queue_depth=*) options+=(--queue-depth "${p#*=}") ;;
+		dev_search_path=*) search=${p#*=} ;;
+		writer_file=*|claim=*|file_block=*|copy=*) conf+=("${p%%=*} = ${p#*=}") ;;
+		*) fail "ibnbd-serverd has no $p" ;;
+		esac
+	done
+	mkdir -p /etc/ibnbd /var/lib/ibnbd /run/ibnbd-serverd
+	printf '%s\n' "dev_search_path = $search" "${conf[@]}" > /etc/ibnbd/server.conf
+	rm -f /run/serverd.log
+	RUNTIME_DIRECTORY=/run/ibnbd-serverd setsid bash -c \
+		'ibnbd-serverd "$@"; echo "ended with status $?"' - "${options[@]}" \
+		> /run/serverd.log 2>&1 < /dev/null &
+	wait_for 10 grep -q "listens at" /run/serverd.log || fail "$(cat /run/serverd.log)"
 }
 
 # ram_disks [COUNT [MiB]]: /dev/ram0 .. with the first COUNT filled, so that no test measures page
@@ -187,6 +208,17 @@ paths() {
 		words+=" path=ip:10.0.$i.$HOST@ip:10.0.$i.$server"
 	done
 	echo "${words# }"
+}
+
+# nbd_disk N WORD..: /dev/nbdN by nbdkit and libibnbd, session nbdN; WORDS go to the plugin.
+# CONNECTIONS= of the kernel to nbdkit
+nbd_disk() {
+	local n=$1
+	shift
+
+	[ -d /sys/module/nbd ] || modprobe nbd nbds_max=8
+	nbdkit --unix "/run/nbd$n" /bin/nbdkit-ibnbd-plugin.so "session=nbd$n" "$@" > /dev/null
+	nbd-client -unix "/run/nbd$n" "/dev/nbd$n" -b 512 -C "${CONNECTIONS:-1}" >&2
 }
 
 # map_line "WORDS": write a map request as it is; on failure show what the driver says of it
