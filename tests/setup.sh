@@ -12,7 +12,7 @@ packages=(
 	clang libclang-rt-dev llvm sparse abigail-tools				# fuzz, lint
 	debootstrap dkms							# other kernels
 	libfaketime								# bench-lines
-	libnbd-bin python3-libnbd qemu-utils syslinux mtools			# check-nbdkit
+	libnbd-bin python3-libnbd qemu-utils syslinux syslinux-common mtools	# check-nbdkit
 	# packages
 	debhelper dh-dkms lintian scdoc man-db rpm rpmlint python3-jsonschema zsh fish systemd udev
 	resource-agents libxml2-utils
