@@ -11,9 +11,6 @@
 #include "ibtrs/client/trace.h"
 #include "ibtrs/logic/fence.h"
 
-/* Far more than it takes to catch up with a client that has stopped (ibtrs_fence_catch_up()). */
-#define ANSWER_BEHIND_MAX	64
-
 static void answer_copy_bounce(struct ibtrs_clt_req *req)
 {
 	struct ibtrs_clt_io *io = req->io;
@@ -37,7 +34,7 @@ static void answer_copy_bounce(struct ibtrs_clt_req *req)
 /*
  * Another client has used this session's name and a higher token, and @err says how much higher.
  * The request is parked, like a lost one, but it has certainly not been executed. If the server
- * answers so again and again, the path fails every ANSWER_BEHIND_MAX answers, and then hold=
+ * answers so again and again, the path fails every IBTRS_FENCE_BEHIND_MAX answers, and then hold=
  * counts.
  */
 static noinline void answer_again(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path, int err)
@@ -47,10 +44,9 @@ static noinline void answer_again(struct ibtrs_clt_req *req, struct ibtrs_clt_pa
 	pr_warn_ratelimited("ibtrs %s: %s: slot %u: another host is using this session's uuid (token is behind)\n",
 			    clt->name, path->name, req->slot);
 	req->token = ibtrs_fence_catch_up(req->token, err);
-	if (!(++req->behind % ANSWER_BEHIND_MAX)) {
+	if (!(++req->behind % IBTRS_FENCE_BEHIND_MAX)) {
 		ibtrs_clt_req_note_loss(req->io);
-		ibtrs_clt_path_fail(path, -EPROTO,
-				    "the server treats each request of a slot as stale");
+		ibtrs_clt_path_fail(path, -EPROTO, IBTRS_FENCE_BEHIND_WHY);
 	}
 	req->io->poll = 0;
 	WRITE_ONCE(req->conn, NULL);

@@ -157,7 +157,8 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
 static bool req_move_or_park(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen)
 {
 	req->io->poll = 0;
-	if (!READ_ONCE(req->io->stay) && !req_send(clt, req, gen, NULL))
+	if (ibtrs_fate(false, READ_ONCE(req->io->stay)) == IBTRS_FATE_MOVE &&
+	    !req_send(clt, req, gen, NULL))
 		return false;
 	WRITE_ONCE(req->conn, NULL);
 	atomic_inc(&clt->nr_parked);
@@ -196,17 +197,14 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 			continue;
 		ibtrs_clt_req_leave(req);
 		ibtrs_clt_mr_unmap_pages(req, path);
-		if (i >= s->nr_user) {
-			if (req->io->dir == IBTRS_WRITE && !req->io->message)
-				ibtrs_clt_link_path_loose(path);
-			ibtrs_clt_req_note_loss(req->io);
+		ibtrs_clt_req_note_loss(req->io);
+		if (ibtrs_fate_loose(req->io->dir == IBTRS_WRITE, req->io->message))
+			ibtrs_clt_link_path_loose(path);
+		if (ibtrs_fate(i >= s->nr_user, false) == IBTRS_FATE_END) {
 			ibtrs_clt_req_end(req, -ECONNRESET);
 			continue;
 		}
 		ibtrs_clt_stats_failover(&path->stats);
-		ibtrs_clt_req_note_loss(req->io);
-		if (req->io->dir == IBTRS_WRITE)
-			ibtrs_clt_link_path_loose(path);
 		parked = req_move_or_park(clt, req, req->gen);
 		trace_ibtrs_clt_failover(path, i, parked);
 		nr_parked += parked;

@@ -79,4 +79,30 @@ static inline bool ibtrs_fence_is_behind(int err)
 	return err <= -IBTRS_FENCE_BEHIND && err >= -IBTRS_FENCE_BEHIND - 64;
 }
 
+/*
+ * The path fails after each so many such answers to one request, and then hold= counts. Far more
+ * than it takes to catch up.
+ */
+#define IBTRS_FENCE_BEHIND_MAX	64
+#define IBTRS_FENCE_BEHIND_WHY	"the server treats each request of a slot as stale"
+
+/* What becomes of a request whose path broke before the answer; the server may execute it. */
+enum ibtrs_fate {
+	IBTRS_FATE_MOVE,	/* post it on another path; park it if there is none */
+	IBTRS_FATE_PARK,	/* keep it until its owner replays or aborts it */
+	IBTRS_FATE_END,		/* it fails with -ECONNRESET: who waits for it asks again */
+};
+
+/* @service: it is in a slot of the transport's own. @stay: its owner will decide. */
+static inline enum ibtrs_fate ibtrs_fate(bool service, bool stay)
+{
+	return service ? IBTRS_FATE_END : stay ? IBTRS_FATE_PARK : IBTRS_FATE_MOVE;
+}
+
+/* Is it at large then: may the server change the disk by it later? */
+static inline bool ibtrs_fate_loose(bool write, bool message)
+{
+	return write && !message;
+}
+
 #endif

@@ -60,7 +60,7 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for: enum ibtrs_phase *
  * @trial: data of the trial that is under way
  * @untried: connections whose trial has not been answered
  * @seen: something has arrived since the last heartbeat
- * @loose: it was lost with requests under way, and has not been up since
+ * @loose: it was lost with writes under way, and has not been up since
  * @fail_err: a queue has found the path broken
  */
 struct ibtrs_clt_path {

@@ -23,9 +23,6 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/user/clt.h"
 
-/* Far more than it takes to catch up (ibtrs_fence_catch_up()). */
-#define Q_BEHIND_MAX	64
-
 /* The lock is held. */
 static void q_wake(struct ibtrs_q *q)
 {
@@ -156,6 +153,7 @@ static void q_send(struct ibtrs_q *q, struct ibtrs_req *req)
 /* The lock is held. Closes @conn and walks what was on it. */
 static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 {
+	bool loose = false;
 	u32 i, n = 0;
 
 	q->conns[conn->path->idx] = NULL;
@@ -169,15 +167,16 @@ static u32 q_take_away(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 		if (req->state != IBTRS_REQ_POSTED || req->conn != conn)
 			continue;
 		n++;
-		if (q->idx)
+		loose |= ibtrs_fate_loose(req->io->dir == IBTRS_IO_WRITE, false);
+		if (ibtrs_fate(!q->idx, false) == IBTRS_FATE_MOVE)
 			q_send(q, req);
 		else
 			q_end(q, req, -ECONNRESET);
 	}
-	if (n) {
+	if (loose)
 		__atomic_store_n(&conn->path->loose, true, __ATOMIC_RELAXED);
+	if (n)
 		q_wake(q);
-	}
 	return n;
 }
 
@@ -225,8 +224,8 @@ static void q_answer(struct ibtrs_q *q, struct ibtrs_req *req, int err, u32 byte
 	/* Another host uses this session's uuid. The walk must not find the request. */
 	req->conn = NULL;
 	req->token = ibtrs_fence_catch_up(req->token, err);
-	if (!(++req->behind % Q_BEHIND_MAX))
-		q_lose(q, conn, -EPROTO, "the server treats each request of a slot as stale");
+	if (!(++req->behind % IBTRS_FENCE_BEHIND_MAX))
+		q_lose(q, conn, -EPROTO, IBTRS_FENCE_BEHIND_WHY);
 	q_send(q, req);
 }
 

@@ -220,3 +220,24 @@ UNIT_TEST(next)
 	CHECK_EQ(token, 2);
 	CHECK_EQ(life, 8);
 }
+
+UNIT_TEST(fate)
+{
+	static const struct { bool service, stay; enum ibtrs_fate fate; } rows[] = {
+		{ false, false, IBTRS_FATE_MOVE },
+		{ false, true, IBTRS_FATE_PARK },
+		{ true, false, IBTRS_FATE_END },
+		{ true, true, IBTRS_FATE_END },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		UNIT_ROW("service %d, stay %d", rows[i].service, rows[i].stay);
+		CHECK_EQ(ibtrs_fate(rows[i].service, rows[i].stay), rows[i].fate);
+	}
+	/* a read changes nothing, nor does a message of the transport's user about the disk */
+	CHECK_EQ(ibtrs_fate_loose(true, false), true);
+	CHECK_EQ(ibtrs_fate_loose(true, true), false);
+	CHECK_EQ(ibtrs_fate_loose(false, false), false);
+	CHECK_EQ(ibtrs_fate_loose(false, true), false);
+}
