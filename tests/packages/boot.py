@@ -430,6 +430,7 @@ def loopback_autopkgtest(t):
     t.jobs_done()
     t.sh(LAYERS_DOWN + "if mountpoint -q /data; then umount /data; fi; "
          "systemctl stop ibnbd-maps.target; wait_for 60 sh -c '[ -z \"$(ibnbd list)\" ]'; "
+         "systemctl -q disable --now ibnbd-server; rm /etc/ibnbd/server.conf; "
          "rdma link delete rxe0; ip route add default via 10.0.0.2")
     t.sh("sh -x /tests/loopback", 180)
     t.sh("ibnbd maps remove vol1; [ -z \"$(ibnbd list)\" ]; rdma link delete rxe_ibnbd; "
