@@ -523,7 +523,7 @@ def packages_come_and_go(t):
     t.jobs_done()
     t.sh(LAYERS_DOWN, 120)
     t.writer()
-    # the administrator's own, which only he takes away
+    # the administrator's own, which only he takes away, as the key of the first step
     t.sh("mkdir -p /etc/ibnbd/exports; ln -sf /var/tmp/ibnbd-test.img /etc/ibnbd/exports/disk1")
     kname = t.sh("basename $(readlink -f /dev/ibnbd/by-name/data)")
     disk = f"cat /sys/block/{kname}/diskseq"
@@ -555,8 +555,8 @@ def packages_come_and_go(t):
                  "do [ -b /dev/$l ]; done; mountpoint /data\n"
                  "grep -q '^data vda1 s1 ' /etc/ibnbd/maps.conf.d/data.conf", 60)
         elif what == "purge":
-            t.sh("[ \"$(find /etc/ibnbd ! -type d)\" = /etc/ibnbd/exports/disk1 ]; "
-                 "rm -r /etc/ibnbd")
+            t.sh("find /etc/ibnbd ! -type d | sort | tee /dev/stderr | tr '\\n' ' ' "
+                 "| grep -x '/etc/ibnbd/exports/disk1 /etc/ibnbd/keys/db-1 '; rm -r /etc/ibnbd")
         else:
             t.sh(f"[ ! -e /run/udev/rules.d/60-ibnbd.rules ]; ibnbd list {kname}; "
                  "systemctl is-enabled ibnbd-maps.target; "
