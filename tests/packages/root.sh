@@ -10,7 +10,8 @@
 #                               OUT=, if there is one, is /out.
 # root.sh image SUITE OUT.img   a disk with such a Debian, our packages installed (DKMS builds the
 #                               modules), the modules of the stock kernel that it has headers of,
-#                               and tests/packages/machine in it: what boot.py boots. OUT.kernel has
+#                               and tests/packages/machine in it: what boot.py and cluster.py boot.
+#                               MORE= names further packages, whose services are off. OUT.kernel has
 #                               the kernel's version.
 set -eu -o pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -158,8 +159,11 @@ image)
 		mount --bind "$cache/ccache" $r/ccache
 		chroot $r sh -c "apt-get -qq -o DPkg::Options::=--force-unsafe-io \
 			-o APT::Sandbox::User=root install -y --no-install-recommends \
-			/packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb &&
+			/packages/ibnbd-dkms_*.deb /packages/ibnbd-tools_*_*.deb ${MORE:-} &&
 			dkms status -m ibnbd -k $kver | grep -w installed && depmod $kver" >&2
+		for p in ${MORE:-}; do
+			chroot $r systemctl -q disable $p ${p}d 2> /dev/null || :
+		done
 		umount $r/dev $r/proc $r/ccache
 		rmdir $r/ccache
 		cp -a "$top/tests/packages/machine/." $r/

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A Debian with our packages that boots under systemd, and the server beside it:
 what the steps of boot.py work with."""
-import hashlib, json, re, subprocess, sys, time
+import hashlib, json, os, re, subprocess, sys, time
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -91,10 +91,10 @@ class System(vm.VM):
         return seconds
 
 
-def prepare(suite):
-    """(disk, its kernel) of a system with our packages,
+def prepare(suite, more=(), logs=None):
+    """(disk, its kernel) of a system with our packages, and more of Debian's,
     made anew when they or what goes into it have changed."""
-    logs = TOP / "build/systems" / suite
+    logs = logs or TOP / "build/systems" / suite
     logs.mkdir(parents=True, exist_ok=True)
     sources = sorted((TOP / "build/deb").glob("*.deb"))
     if not sources:
@@ -102,14 +102,16 @@ def prepare(suite):
     sources += [f for d in ("tests/packages/machine", "debian/tests")
                 for f in sorted((TOP / d).rglob("*")) if f.is_file()]
     sources += [TOP / "tests/packages/root.sh", TOP / "tests/vm/guest/init"]
-    key = hashlib.sha256(b"".join(f.read_bytes() for f in sources)).hexdigest()
+    key = hashlib.sha256(b"".join([*(f.read_bytes() for f in sources),
+                                   *(p.encode() for p in more)])).hexdigest()
     disk, stamp = logs / "pristine.img", logs / "pristine.key"
     if not disk.exists() or not stamp.exists() or stamp.read_text() != key:
         stamp.unlink(missing_ok=True)
         disk.unlink(missing_ok=True)
         with open(logs / "image.log", "w") as log:
             made = subprocess.run([TOP / "tests/packages/root.sh", "image", suite, disk],
-                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=3600)
+                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=3600,
+                                  env={**os.environ, "MORE": " ".join(more)})
         if made.returncode:
             raise SystemExit(f"boot.py: no image of {suite}:\n"
                              + (logs / "image.log").read_text()[-3000:])

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # systems.sh [WORD]: make check-packages, or the parts of it whose name contains WORD: debian12,
-# debian13, rpm, repo12, repo13, dkms12, dkms13, boot12, boot13. Install, upgrade and remove the
-# packages in clean systems, with real DKMS builds: .deb in Debian 12 and 13, .rpm in a scratch
-# root; from a repository of repo.sh; DKMS without packages. Then boot such systems (boot.py). As
-# root; the systems are kept in build/cache, copies of them are thrown away. Last line: N passed, N
-# failed, N skipped.
+# debian13, rpm, repo12, repo13, dkms12, dkms13, boot12, boot13, cluster12. Install, upgrade and
+# remove the packages in clean systems, with real DKMS builds: .deb in Debian 12 and 13, .rpm in a
+# scratch root; from a repository of repo.sh; DKMS without packages. Then boot such systems
+# (boot.py), and a pair of them under Pacemaker (cluster.py). As root; the systems are kept in
+# build/cache, copies of them are thrown away. Last line: N passed, N failed, N skipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 only=${1:-}
@@ -30,10 +30,10 @@ system() {	# NAME SUITE SCRIPT
 	fi
 }
 
-boots() {	# NAME SUITE
+boots() {	# NAME SUITE PROGRAM
 	[[ $1 == *"$only"* ]] || return 0
 	local log=$logs/$1.log p f s
-	timeout 7200 tests/packages/boot.py --suite "$2" < /dev/null 2>&1 | tee "$log" |
+	timeout 7200 "tests/packages/$3" --suite "$2" < /dev/null 2>&1 | tee "$log" |
 		grep -v ' passed, '
 	if read -r p f s \
 		< <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' \
@@ -59,7 +59,8 @@ system repo12 bookworm install-repo.sh
 system repo13 trixie install-repo.sh
 system dkms12 bookworm install-dkms.sh
 system dkms13 trixie install-dkms.sh
-boots boot12 bookworm
-boots boot13 trixie
+boots boot12 bookworm boot.py
+boots boot13 trixie boot.py
+boots cluster12 bookworm cluster.py
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

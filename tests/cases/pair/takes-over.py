@@ -103,33 +103,6 @@ def refusals(t, pair):
          "modprobe -r ibnbd-testdisk; ! [ -e /sys/module/ibnbd_server ]")
 
 
-def late(t, pair, between):
-    """A client holds a write, another one writes, and the servers change: it is not written.
-    between: what becomes of the servers, and when the other one goes."""
-    c = t.client
-    put = ("head -c 4096 /dev/zero | tr '\\0' {} | dd of={} bs=4k count=1 seek=3000 "
-           "iflag=fullblock oflag=direct status=none")
-    path = f"path=ip:10.0.0.1@ip:{ADDRESS}"
-    a = c.sh(f"map vol1 unflushed=ignore sessname=a hold=-1 {path}")
-    c.sh(put.format("A", a))
-    c.sh("echo 1 > $(echo /sys/class/ibtrs-client/a/paths/*)/disconnect")
-    t.wait(lambda: c.sh(f"dev_attr {a} state_detail").startswith("held"), 20, "a waits")
-    job = c.spawn(put.format("O", a))
-    t.wait(lambda: not pair.active.sh("exports"), 30, "the server has let it go")
-    b = c.sh(f"map vol1 unflushed=ignore sessname=b {path}")
-    c.sh(put.format("B", b) + f"; sync {b}")
-    between(lambda: c.sh(f"unmap {b} force"))
-    c.sh("echo 1 > $(echo /sys/class/ibtrs-client/a/paths/*)/reconnect 2> /dev/null || true")
-    t.wait(lambda: c.sh(f"dev_attr {a} state_detail") == "fenced", 60, "a is fenced")
-    t.match(c.sh(f"dev_attr {a} reason"), "^another client may have written meanwhile$")
-    t.ok(job.wait(30) != 0, "its write has failed")
-    c.sh(f"unmap {a} force")
-    b = c.sh(f"map vol1 sessname=b {path}")
-    t.eq(c.sh(f"dd if={b} bs=4k skip=3000 count=1 iflag=direct status=none | head -c 1"), "B",
-         "what b wrote")
-    c.sh(f"unmap {b}")
-
-
 def run(t):
     c, pair = t.client, Pair(t)
     # a power cut may tear what was on its way
@@ -166,6 +139,6 @@ def run(t):
     def switch(b_goes):
         b_goes()
         pair.switch()
-    late(t, pair, power_cut)
-    late(t, pair, switch)
+    F.late_writer(t, lambda: pair.active, ADDRESS, power_cut)
+    F.late_writer(t, lambda: pair.active, ADDRESS, switch)
     pair.down(pair.active)
