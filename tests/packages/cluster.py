@@ -126,7 +126,7 @@ class Cluster(case.T):
         super().__init__(types.SimpleNamespace(links=1), [client], logs, self.boot)
         self.stores = [Node(m, self) for m in stores]
         self.guests += self.stores
-        self.fenced, self.over = [], threading.Event()
+        self.fenced, self.dark, self.over = [], None, threading.Event()
         self.plugs = threading.Thread(target=self.pull_plugs, daemon=True)
 
     # ---- machines --------------------------------------------------------------------------------
@@ -147,11 +147,11 @@ class Cluster(case.T):
         self.boot.close()
 
     def pull_plugs(self):
-        """Thread: what fence_rig asks for."""
+        """Thread: what fence_rig asks for. Who has no network does not reach a plug."""
         while not self.over.wait(0.05):
             for s in self.stores:
                 asked = s.vm.share / "fence" if s.vm.boots else None
-                if not asked or not asked.exists():
+                if not asked or not asked.exists() or s is self.dark:
                     continue
                 name = asked.read_text().strip()
                 asked.unlink()
@@ -230,6 +230,7 @@ def standby(t, old):
 
 def returns(t):
     """What was cut is given its power back, and becomes a member again."""
+    t.dark = None
     for s in t.stores:
         if not s.vm.alive:
             s.start()
@@ -289,6 +290,7 @@ def proven(t, w):
 def takeovers(t, dev, w):
     """Each twice in a row."""
     def dark(old):
+        t.dark = old
         for i in range(2):
             old.vm.link(i, False)
     said = [takes_over(t, w, "F30", f"planned switch {i}", lambda old: standby(t, old), False)
