@@ -271,7 +271,7 @@ unmap() {
 
 # the exports of this server; ls looks at each name, which may be gone by then
 exports() (
-	cd /sys/class/ibnbd-server/ctl/devices || exit
+	cd /sys/class/ibnbd-server/ctl/devices 2> /dev/null || cd /run/ibnbd-serverd/devices || exit
 	shopt -s nullglob
 	for e in *; do echo "$e"; done
 )
