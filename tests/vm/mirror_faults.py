@@ -54,10 +54,16 @@ def other_writes(r, leg):
 
 
 def cache_lost(r, leg):
-    """Between two flushes of the application and of md, so something is lost."""
+    """Between two flushes of the application and of md, so something is lost. A flush that stood in
+    md when the application was stopped may come behind the write."""
     md = f"/sys/block/{r.m.md0}/md"
     r.c.sh(f"echo 0 > {md}/safe_mode_delay; echo 60 > {md}/bitmap/time_base; pkill -STOP -x stamp")
-    r.m.put("x", BLOCKS >> 7, 1)
+
+    def uncovered():
+        r.m.put("x", BLOCKS >> 7, 1)
+        time.sleep(0.2)
+        return int(r.m.attr(leg, "unflushed_bytes")) > 0
+    r.t.wait(uncovered, 10, "a write that no flush has covered")
     r.m.lose(leg)
     r.c.sh(f"pkill -CONT -x stamp; echo 5 > {md}/bitmap/time_base")
 
