@@ -62,7 +62,9 @@ def run(t):
     t.allow("I/O error, dev testdisk|lost async page write|EXT4-fs warning .device testdisk2")
     s.sh("modprobe ibnbd-testdisk nr_disks=3 size_mb=32 fail_loses=1; " + FILES
          + "serve dev_search_path=/exp")
-    for kind in "disk", "buffered", "direct":
+    # ibnbd-serverd writes past the page cache when the file allows it, however it was opened
+    user = s.rc("[ -x /bin/serve-user ]")[0] == 0
+    for kind in ("disk", "direct") if user else ("disk", "buffered", "direct"):
         t.log(f"--- {kind}: sent again, and nobody hears of it")
         dev = open_kind(kind, "replay")
         t.eq(put(dev, "A"), 0, f"{kind}: written")
