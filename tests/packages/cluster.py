@@ -177,7 +177,7 @@ class Cluster(case.T):
 
     # ---- the cluster -----------------------------------------------------------------------------
     def alive(self):
-        return next(s for s in self.stores if s.vm.alive)
+        return next(s for s in self.stores if s.vm.alive and s is not self.dark)
 
     def other(self, s):
         return self.stores[1 - self.stores.index(s)]
