@@ -109,7 +109,7 @@ check-kernels:			## build on every kernel that can be had: tests/kernels; make c
 	tests/kernels/selftest.sh
 	tests/kernels/matrix.sh $(MATRIX)
 
-check-packages:			## packages in clean Debian systems, in booted ones, and a pair of them under Pacemaker; ONLY=debian13, rpm, dkms12, boot or cluster picks
+check-packages:			## packages in clean Debian systems, in booted ones; ONLY=debian13, rpm, dkms12 or boot picks, ONLY=cluster a pair under Pacemaker
 	tests/setup.sh apt-utils createrepo-c gnupg ovmf sbsigntool efitools
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') modules tools
 	tests/packages/systems.sh $(ONLY)
