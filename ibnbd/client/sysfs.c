@@ -15,7 +15,6 @@
 #include <linux/kernfs.h>
 #include <linux/module.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/logic/text.h"
 #include "ibnbd/client/inflight.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
@@ -24,6 +23,7 @@
 #include "ibnbd/client/refuse.h"
 #include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/unflushed.h"
+#include "ibnbd/logic/text.h"
 
 static struct ibnbd_clt_dev *sysfs_dev(struct device *d)
 {

@@ -273,8 +273,8 @@ def takes_over(t, w, number, what, strike, cut):
     return said
 
 
-def work(t, unflushed="replay"):
-    dev = t.client.sh(f"map vol1 unflushed={unflushed} hold=300 path=ip:10.0.0.1@ip:{ADDRESS}", 60)
+def work(t):
+    dev = t.client.sh(f"map vol1 unflushed=replay hold=300 path=ip:10.0.0.1@ip:{ADDRESS}", 60)
     return dev, F.Work(t, t.client, dev, blocks=512, think_us=4000, flush=24)
 
 
