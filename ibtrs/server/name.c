@@ -192,14 +192,16 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	/* No two hosts have the same address: @other is an earlier session of this client. */
-	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src)) {
-		*why = "an earlier session of this host has this name, and has not ended yet";
+	*why = "an earlier session of this host has this name, and has not ended yet";
+	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src))
 		return -EBUSY;
-	}
+	/* Its end frees the name, or keeps it for its client. */
+	*why = "a session that has this name is about to end, or to begin";
+	if (!name_session_is_up(other))
+		return -EBUSY;
 	ibtrs_addr_format(&other->peer, addr, sizeof(addr));
 	scnprintf(path->said, sizeof(path->said),
-		  "the session name is taken by %s%s: unmap there, or use another name here", addr,
-		  name_session_is_up(other) ? "" : ", which is away and may come back");
+		  "the session name is taken by %s: unmap there, or use another name here", addr);
 	*why = path->said;
 	return -EEXIST;
 }

@@ -15,8 +15,8 @@ enum ibtrs_srv_caller {
  * All under ibtrs_srv.lock, where nothing else is said.
  *
  * Gives the session of @path, which has no name yet, the name @name. Else -EEXIST (another client
- * has it, or it is kept for one) or -EBUSY (an earlier session of this client has it, and is about
- * to end), and @why, whose text may be in @path.
+ * has it, or it is kept for one) or -EBUSY (an earlier session of this client has it, or one that
+ * is not up), and @why, whose text may be in @path.
  */
 int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const char **why);
 /* Keeps the name of @s, which ends or gives its name up although its client may come back. */

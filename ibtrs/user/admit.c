@@ -271,7 +271,11 @@ static int info_name(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const c
 			if (!strcmp(p->peer, path->peer))
 				return -EBUSY;
 		*why = "another host has a session of this name";
-		return -EEXIST;
+		for (p = other->paths; p; p = p->next)
+			if (p->state == IBTRS_SRV_PATH_UP)
+				return -EEXIST;
+		*why = "a session that has this name is about to end, or to begin";
+		return -EBUSY;
 	}
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	return 0;

@@ -16,6 +16,14 @@ programs = [BUILD / "serverd/ibnbd-serverd", BUILD / "lib/ibnbd-ping",
 DISK = "modprobe virtio_blk; wait_for 5 test -b /dev/vda; "
 
 
+def pings(t, c):
+    """Its sessions have one name, from two addresses: each comes while the one before it ends."""
+    for _ in range(3):
+        said = c.sh("ibnbd-ping ip:10.0.0.2 ip:10.0.1.2 -d vda")
+        t.match(said, r"ip:10.0.0.2: .*, up in (.|\n)*ip:10.0.1.2: .*, up in (.|\n)*"
+                      rf"vda: {64 << 20} bytes", "ibnbd-ping")
+
+
 def kernel_client(t):
     """Its disk is served by the kernel, then by ibnbd-serverd, then by the kernel again."""
     c, s = t.client, t.server
@@ -46,6 +54,7 @@ def kernel_client(t):
     goes_on("one path to ibnbd-serverd")
     s.link(0, True)
     t.wait(w.all_up, 40, "both paths are back")
+    pings(t, c)
     ends("TERM")
     t.match(s.sh("cat /run/serverd.log"), "ended with status 0", "ibnbd-serverd")
     s.sh("serve")
@@ -57,9 +66,7 @@ def kernel_client(t):
 def user_client(t):
     """The kernel's nbd, nbdkit and libibnbd have a disk of the kernel's server."""
     c, s = t.client, t.server
-    said = c.sh("ibnbd-ping ip:10.0.0.2 ip:10.0.1.2 -d vda")
-    t.match(said, r"ip:10.0.0.2: .*, up in (.|\n)*ip:10.0.1.2: .*, up in (.|\n)*"
-                  rf"vda: {64 << 20} bytes", "ibnbd-ping")
+    pings(t, c)
     c.fails("ibnbd-ping ip:10.0.0.2 -d nosuchdisk", "nosuchdisk: ")
     c.sh("nbd_disk 0 device=vda path=ip:10.0.0.2 path=ip:10.0.1.2")
     t.match(s.sh("cat /sys/class/ibnbd-server/ctl/devices/vda/sessions/nbd0/access_mode"), "^rw$",
