@@ -15,6 +15,10 @@
 
 #define IBNBD_RECORD_SLOTS	4096	/* of a table */
 
+/* Why a client that comes to write is refused when a file that was named cannot be written. */
+#define IBNBD_RECORD_LOST \
+	"the server cannot record that it is written to (writer_file, state_dir): its log says why"
+
 enum ibnbd_record_table {
 	IBNBD_RECORD_WRITERS,
 	IBNBD_RECORD_EPOCHS,

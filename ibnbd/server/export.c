@@ -14,6 +14,7 @@
  * ibnbd_srv_export_release().
  */
 #include <ibtrs/admin.h>
+#include "ibnbd/logic/record.h"
 #include "ibnbd/server/backing.h"
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/client.h"
@@ -374,18 +375,25 @@ static int export_take_place(struct ibnbd_srv_open *open, const struct ibnbd_ide
 
 /*
  * Before an OPEN is answered: write to the file that there is a writer. A reader has changed no
- * record, so it does not wait for the file system of that file.
+ * record, so it does not wait for the file system of that file. Without the record a server that
+ * takes over lets an earlier client replay its writes over this one's: a file that an administrator
+ * has named must have it.
  */
-static void export_keep_writer(const struct ibnbd_srv_open *open)
+static int export_keep_writer(const struct ibnbd_srv_open *open, const char **why)
 {
 	int err;
 
 	if (!ibnbd_access_writes(open->access))
-		return;
+		return 0;
 	err = ibnbd_srv_writer_file_keep();
+	if (err && ibnbd_srv_writer_file_is_given()) {
+		*why = IBNBD_RECORD_LOST;
+		return -EIO;
+	}
 	mutex_lock(&ibnbd_srv_export_lock);
 	ibnbd_srv_epoch_kept(open->export, !err);
 	mutex_unlock(&ibnbd_srv_export_lock);
+	return 0;
 }
 
 /**
@@ -411,8 +419,10 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 		ibnbd_srv_backing_close(open);
 		return err;
 	}
-	export_keep_writer(open);
-	return 0;
+	err = export_keep_writer(open, why);
+	if (err)
+		ibnbd_srv_export_release(open);
+	return err;
 }
 
 /**

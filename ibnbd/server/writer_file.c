@@ -19,7 +19,7 @@
  * runs; their slots are reused first.
  *
  * If the default file cannot be used, the server says so and remembers in memory only. A file that
- * was named, and cannot be used, is an error.
+ * was named, and cannot be used, is an error, and while it cannot be written no new writer comes.
  *
  * Locks: file_lock serializes reading and writing the file. ibnbd_srv_writer_file_keep() waits for
  * it, so that a client's slot is on disk when the function returns 0. table_lock is held for
@@ -418,8 +418,8 @@ void ibnbd_srv_writer_file_store_epoch(const struct ibnbd_identity *id, const st
  * ibnbd_srv_writer_file_keep() - write to the file what was stored
  *
  * Sleeps for as long as the file system takes; the caller holds no lock of the exports. If writing
- * fails, the next call tries again. Until then a restart would forget the slots. This is logged,
- * but it is no reason to take disks away from clients.
+ * fails, the next call tries again. Until then a restart would forget the slots. This is logged. No
+ * client loses a disk that it has open.
  *
  * Return: 0: all that was stored before the call is on disk, or no file is used. Else a negative
  * errno.

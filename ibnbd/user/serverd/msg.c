@@ -217,6 +217,12 @@ static void open_kept(struct serverd *d, struct serverd_keep *keep, int err)
 	struct serverd_open *open = (struct serverd_open *)((char *)keep -
 							    offsetof(struct serverd_open, keep));
 
+	if (err && d->conf->writer_file) {
+		open->flushed = true;		/* it has not written */
+		serverd_export_detach(d, open);
+		open_failed(d, open, -EIO, IBNBD_RECORD_LOST);
+		return;
+	}
 	serverd_export_kept(d, open->export, !err);
 	open_publish(d, open);
 }

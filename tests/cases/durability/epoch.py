@@ -94,30 +94,31 @@ def run(t):
     c.sh(f"unmap {dev}")
     gone()
 
-    t.log("--- the file cannot be written: what it may say when power is lost is nobody's epoch")
-    s.sh("unload $OUR_MODULES; mkdir -p /mnt/w; mount -t tmpfs none /mnt/w; "
-         "serve writer_file=/mnt/w/writers")
+    t.log("--- the default file cannot be written: "
+          "what it may say when power is lost is nobody's epoch")
+    s.sh("unload $OUR_MODULES; mkdir -p /var/lib/ibnbd; "
+         "mount -t tmpfs none /var/lib/ibnbd; serve")
     dev = c.sh("map vda unflushed=ignore")
     e = epoch()
     c.sh(f"unmap {dev}")
     gone()
-    s.sh("mount -o remount,ro /mnt/w")
+    s.sh("mount -o remount,ro /var/lib/ibnbd")
     dev = c.sh("map vda unflushed=ignore")
     e = is_another(e, "a writer whose coming could not be recorded")
-    s.sh("mount -o remount,rw /mnt/w")
+    s.sh("mount -o remount,rw /var/lib/ibnbd")
     c.sh(f"unmap {dev}")
     gone()
     dev = c.sh("map vda unflushed=ignore")
     is_kept(e, "it is recorded as soon as it can be")
 
     t.log("--- the end could not be recorded")
-    s.sh("mount -o remount,ro /mnt/w; unload $OUR_MODULES; mount -o remount,rw /mnt/w; "
-         "serve writer_file=/mnt/w/writers")
+    s.sh("mount -o remount,ro /var/lib/ibnbd; unload $OUR_MODULES; "
+         "mount -o remount,rw /var/lib/ibnbd; serve")
     back(dev)
     is_another(e, "nobody knows that it ended clean")
     c.sh(f"unmap {dev}")
     gone()
-    s.sh("unload $OUR_MODULES; umount /mnt/w")
+    s.sh("unload $OUR_MODULES; umount /var/lib/ibnbd")
 
     t.log("--- a file of a server that knew no epochs")
     s.sh(f"serve writer_file={FILE}")

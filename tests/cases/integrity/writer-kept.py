@@ -119,18 +119,41 @@ def run(t):
     c.sh(f"unmap {a} force")
     gone()
 
-    t.log("--- a file that cannot be written: "
+    t.log("--- the default file cannot be written: "
           "disks can still be mapped, and it is written as soon as it can be")
-    s.sh("unload $OUR_MODULES; mkdir -p /mnt/w; mount -t tmpfs none /mnt/w; "
-         "serve writer_file=/mnt/w/writers; mount -o remount,ro /mnt/w; dmesg -C")
+    there = "/var/lib/ibnbd"
+    s.sh(f"unload $OUR_MODULES; mkdir -p {there}; mount -t tmpfs none {there}; "
+         f"serve; mount -o remount,ro {there}; dmesg -C")
     a = c.sh("map vda unflushed=ignore sessname=a")
     c.sh(put.format("W", a))
-    record = f"[ $(dd if=/mnt/w/writers bs={SLOT} skip=1 count=1 | tr -d '\\0' | wc -c)"
-    s.sh("dmesg | grep 'cannot write /mnt/w/writers'; "
-         f"{record} = 0 ]; mount -o remount,rw /mnt/w")
+    record = f"[ $(dd if={there}/writers bs={SLOT} skip=1 count=1 | tr -d '\\0' | wc -c)"
+    s.sh(f"dmesg | grep 'cannot write {there}/writers'; "
+         f"{record} = 0 ]; mount -o remount,rw {there}")
     c.sh(f"unmap {a}")
     other("4")
-    s.sh(f"{record} != 0 ]; unload $OUR_MODULES; umount /mnt/w")
+    s.sh(f"{record} != 0 ]; unload $OUR_MODULES; umount {there}")
+
+    t.log("--- a file that was named cannot be written: readers come, a new writer is refused, "
+          "one that comes back waits")
+    s.sh("mkdir -p /mnt/w; mount -t tmpfs none /mnt/w; serve writer_file=/mnt/w/writers; "
+         "mount -o remount,ro /mnt/w")
+    c.fails("map vda unflushed=ignore sessname=a", "", timeout=60)
+    t.match(c.sh("cat $(ctl)/last_error"), "the server cannot record that it is written to", "why")
+    c.sh("unmap $(map vda access_mode=ro sessname=r)")
+    s.sh("mount -o remount,rw /mnt/w")
+    a = c.sh("map vda unflushed=ignore sessname=a")
+    s.sh("mount -o remount,ro /mnt/w")
+    job = hold("a", a, "N")
+    gone()
+    path("a", "reconnect")
+    t.wait(lambda: "cannot record" in c.sh(f"dev_attr {a} reason"), 20, "it hears why")
+    t.match(state(a), "^held", "it waits")
+    s.sh("mount -o remount,rw /mnt/w")
+    t.eq(job.wait(30), 0, "its write")
+    t.eq(first(), "N", "what it held")
+    c.sh(f"unmap {a}")
+    gone()
+    s.sh("unload $OUR_MODULES; umount /mnt/w")
 
     t.log("--- what is not such a file is refused, and left as it is")
     s.sh("echo mine > /h/mine; ln -s mine /h/link; mkdir /h/dir")
