@@ -3,6 +3,7 @@
  * What ibnbd-serverd remembers: cache epochs and writers, over its death, its stop, another boot of
  * the machine, another writer, and a loss of its file.
  */
+#include <sys/resource.h>
 #include "serverd.h"
 
 static struct ibnbd_record_slot slots[IBNBD_RECORD_ALL];
@@ -193,6 +194,31 @@ UNIT_TEST(serverd_flush_fails)
 	CHECK_EQ(client_map(&b, "db1", IBNBD_ACCESS_RO, &ro), 0);
 	CHECK(again.durability.cache_epoch != r.durability.cache_epoch);
 	CHECK(ro.durability.cache_epoch == r.durability.cache_epoch);
+	client_close(&a);
+	client_close(&b);
+	serverd_finish();
+}
+
+/* The file was named, so there is no writer that it does not have. */
+UNIT_TEST(serverd_cannot_record)
+{
+	struct rlimit limit;
+	struct ibnbd_open_rsp r, again;
+	struct client a, b;
+
+	signal(SIGXFSZ, SIG_IGN);	/* inherited by the server */
+	serverd_begin("# no rules\n");
+	if (!client_open(&a, "a") || !client_open(&b, "b") ||
+	    !CHECK_EQ(client_map(&a, "db1", IBNBD_ACCESS_RW, &r), 0))
+		abort();
+	CHECK_EQ(prlimit(server, RLIMIT_FSIZE, NULL, &limit), 0);
+	CHECK_EQ(prlimit(server, RLIMIT_FSIZE, &(struct rlimit){ 0, limit.rlim_max }, NULL), 0);
+	CHECK_EQ(client_map(&b, "db2", IBNBD_ACCESS_RW, &again), -EIO);
+	CHECK_EQ(client_map(&b, "db2", IBNBD_ACCESS_RO, &again), 0);
+	CHECK_EQ(client_io(&a, r.device_id, IBNBD_OP_FLUSH, 0, 0, NULL, 0), 0);
+	CHECK_EQ(prlimit(server, RLIMIT_FSIZE, &limit, NULL), 0);
+	CHECK_EQ(client_map(&a, "db2", IBNBD_ACCESS_RW, &r), 0);
+	CHECK_EQ(records_check(), 4);
 	client_close(&a);
 	client_close(&b);
 	serverd_finish();
