@@ -12,6 +12,7 @@ deadline = 600
 import time
 import image
 import faults as F
+import keys
 programs = [image.REPO / "tools/share/ocf-exports"]
 
 ADDRESS = "10.0.0.9"
@@ -103,6 +104,38 @@ def refusals(t, pair):
          "modprobe -r ibnbd-testdisk; ! [ -e /sys/module/ibnbd_server ]")
 
 
+def both_servers(t, pair):
+    """Paths to both servers in place of an address that moves; both have the client's key."""
+    c = t.client
+    keys.share("db-1", c, t.server, t.client2)
+    pair.down(pair.active)
+    for m in t.server, t.client2:
+        m.sh("echo 'auth = required' >> /etc/ibnbd/groups/data.conf")
+    pair.up(pair.active)
+    dev = c.sh("map vol1 auth=db-1 unflushed=replay hold=-1 path=ip:10.0.0.1@ip:10.0.0.2 "
+               "path=ip:10.0.0.1@ip:10.0.0.3")
+    c.sh(f"dd if=/dev/zero of={dev} bs=1M count=24 oflag=direct conv=fsync status=none")
+    w = F.Work(t, c, dev, writer=3, blocks=512, think_us=4000, flush=24)
+    path = lambda m, attr: c.sh(
+        f"cat /sys/class/ibtrs-client/s1/paths/*@ip:10.0.0.{3 if m is t.client2 else 2}/{attr}")
+    one_up = lambda: w.watch.state and sum(map(w.up, w.watch.state.values())) == 1
+
+    def refuses():
+        said = path(pair.standby, "state_detail")
+        t.match(said, "^waiting -111 .*another host serves its group", "the path to the other one")
+        t.ok("marginal" not in said, "it is as good as any")
+    refuses()
+    for name, what, heal in (("planned switch", pair.switch, None),
+                             ("power cut", pair.cut, pair.take_over)):
+        row = w.fault("F32", f"{name}, paths to both servers", what, heal, hold=2, up=one_up,
+                      recover=60, from_healed=True)
+        w.limit(row, Nerr=0, **{"Trec": 4} if heal else {})
+        if not heal:
+            refuses()
+    pair.returns()
+    w.end("/dev/testdisk0p1", server=pair.active)
+
+
 def run(t):
     c, pair = t.client, Pair(t)
     # a power cut may tear what was on its way
@@ -141,4 +174,5 @@ def run(t):
         pair.switch()
     F.late_writer(t, lambda: pair.active, ADDRESS, power_cut)
     F.late_writer(t, lambda: pair.active, ADDRESS, switch)
+    both_servers(t, pair)
     pair.down(pair.active)
