@@ -12,7 +12,7 @@ failed, N skipped. Logs: build/systems/cluster-SUITE.
 """
 import argparse, re, subprocess, sys, tempfile, threading, time, types
 from pathlib import Path
-from system import BOOT, INIT, System, TOP, image, launch, prepare, vm
+from system import BOOT, System, TOP, launch, own_boot, own_disk, prepare, vm
 import case
 import faults as F
 
@@ -99,11 +99,7 @@ class Node(case.Guest):
 class Cluster(case.T):
     def __init__(self, suite, logs, pristine, kver):
         self.boot = launch.boot_image()
-        self.second = vm.Boot(kver, workdir=tempfile.mkdtemp(dir=self.boot.workdir))
-        tree = image.Tree()
-        tree.file("init", INIT, 0o755)
-        with open(self.second.initrd, "ab") as f:
-            f.write(tree.close())
+        self.second = own_boot(kver, tempfile.mkdtemp(dir=self.boot.workdir))
         shelf = self.boot.workdir / "shelf"
         with open(shelf, "wb") as f:
             f.truncate(256 << 20)
@@ -117,8 +113,7 @@ class Cluster(case.T):
             hubs.append(hub)
         client = vm.VM("client", self.boot, 1, hubs, logdir=logs)
         for host, s in enumerate(NAMES, 2):
-            root = logs / f"{s}.img"
-            subprocess.run(["cp", "--sparse=always", "--reflink=auto", pristine, root], check=True)
+            root = own_disk(pristine, logs / f"{s}.img")
             nics = [vm._wire(net, s, "client", i, f"n{i}") for i in range(2)]
             stores.append(Store(s, self.second, host, nics, logs, root, shelf))
         client.boot()

@@ -119,6 +119,20 @@ def prepare(suite, more=(), logs=None):
     return disk, disk.with_suffix(".kernel").read_text().strip()
 
 
+def own_boot(kver, workdir=None):
+    """What boots a System: the distribution's kernel, which hands over to the machine's disk."""
+    boot, tree = vm.Boot(kver, workdir=workdir), image.Tree()
+    tree.file("init", INIT, 0o755)
+    with open(boot.initrd, "ab") as f:
+        f.write(tree.close())
+    return boot
+
+
+def own_disk(pristine, disk):
+    subprocess.run(["cp", "--sparse=always", "--reflink=auto", pristine, disk], check=True)
+    return disk
+
+
 class Test:
     """The two machines, and what is done to them.
     The server runs the rig's kernel, the client its distribution's own."""
@@ -126,14 +140,8 @@ class Test:
         self.logs = TOP / "build/systems" / suite
         self.log_file = open(self.logs / "log", "w")
         self.t0 = time.monotonic()
-        self.disk = self.logs / "root.img"
-        subprocess.run(["cp", "--sparse=always", "--reflink=auto", pristine, self.disk], check=True)
-        self.boot = launch.boot_image()
-        self.second = vm.Boot(kver)
-        tree = image.Tree()
-        tree.file("init", INIT, 0o755)
-        with open(self.second.initrd, "ab") as f:
-            f.write(tree.close())
+        self.disk = own_disk(pristine, self.logs / "root.img")
+        self.boot, self.second = launch.boot_image(), own_boot(kver)
         peer, self.server = vm.machines(self.boot, 2, 1, disk=448, mem=1024, logdir=self.logs)
         self.client = System("client", self.second, 1, peer.nics, mem=1024, logdir=self.logs,
                              append="systemd.show_status=1")

@@ -40,11 +40,6 @@ static int map_key(struct cmd_args *a, const char *key, const char *value)
 	return SAY_USAGE;
 }
 
-static bool map_is_mode(const char *w)
-{
-	return !strcmp(w, "ro") || !strcmp(w, "rw") || !strcmp(w, "migration");
-}
-
 static int map_words(struct cmd_args *a)
 {
 	static const char *const fields[] = { "device_path", "sessname" };
@@ -59,7 +54,7 @@ static int map_words(struct cmd_args *a)
 			field++;
 		if (field == 1 && !strcmp(w, "from"))
 			continue;	/* as the rnbd tool says it */
-		if (map_is_mode(w) && field)
+		if (maps_is_access(w) && field)
 			rc = map_key(a, "access_mode", w);
 		else if (field == 1 && !strcmp(w, "-"))
 			field++;

@@ -46,8 +46,7 @@ static char *create_line(const char *name, char letter, const char *said)
 	size_t nr = 0;
 
 	for (word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
-		bool path = nr++ >= 2 && !strchr(word, '=') && !maps_is_option(word) &&
-			    strcmp(word, "ro") && strcmp(word, "rw") && strcmp(word, "migration");
+		bool path = nr++ >= 2 && !strchr(word, '=') && !maps_is_option(word);
 
 		longer = say_fmt("%s %s%s", line, path ? "path=" : "", word);
 		free(line);

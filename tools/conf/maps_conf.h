@@ -232,7 +232,9 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 		      bool defaults);
 void maps_take_word(struct maps *m, struct maps_entry *e, const char *key,
 		    const struct maps_token *t);
-/* Is it an option that needs no value? */
+/* Is it a value of access_mode, which may stand alone? */
+bool maps_is_access(const char *word);
+/* Is it such a value, or an option that needs none? */
 bool maps_is_option(const char *word);
 /* Note a mistake of this entry and make the entry bad. */
 void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg, char *hint);

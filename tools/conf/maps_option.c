@@ -339,7 +339,7 @@ static int option_find_own(const char *key)
 	return -1;
 }
 
-static bool option_access(const char *word)
+bool maps_is_access(const char *word)
 {
 	return !strcmp(word, "ro") || !strcmp(word, "rw") || !strcmp(word, "migration");
 }
@@ -348,7 +348,7 @@ bool maps_is_option(const char *word)
 {
 	int own = option_find_own(word);
 
-	return option_access(word) || (own >= 0 && maps_options[own].kind == MAPS_FLAG);
+	return maps_is_access(word) || (own >= 0 && maps_options[own].kind == MAPS_FLAG);
 }
 
 static void option_try(const char *key, const char *name, bool value, unsigned int *best, char *out,
@@ -438,7 +438,7 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 	else if (option_field(w.key, &which))
 		maps_bad(m, e, option_key_at(&w),
 			 say_fmt("%s is the %s word of a line, not an option", w.key, which), NULL);
-	else if (!w.value && option_access(w.key)) {
+	else if (!w.value && maps_is_access(w.key)) {
 		struct option_word access = { .t = t,
 					      .key = (char *)"access_mode",
 					      .value = t->text };

@@ -15,7 +15,7 @@ def run(t):
            "dd of={} bs=4k count=1 iflag=fullblock oflag=direct status=none")
     create = ("dmsetup create disk --uuid IBNBD-test-1 --table '0 32768 linear /dev/testdisk0 0'; "
               "[ -e /dev/mapper/disk ] || dmsetup mknodes; wait_for 5 test -b /dev/mapper/disk")
-    remove = ("wait_for 20 eval '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'; "
+    remove = ("wait_for 20 eval '[ -z \"$(ls /run/devices)\" ]'; "
               "dmsetup remove disk; rm -f /dev/mapper/disk")
     path = lambda word: c.sh("for p in /sys/class/ibtrs-client/a/paths/*; do "
                              f"echo 1 > $p/{word}; done")

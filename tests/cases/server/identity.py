@@ -5,7 +5,7 @@ description = "which disk it is: the hash stays as it was, and what cannot be re
 deadline = 120
 needs = ["sd_mod", "scsi_debug"]
 
-EXPORTS = "/sys/class/ibnbd-server/ctl/devices"
+EXPORTS = "/run/devices"
 M = (1 << 64) - 1
 
 

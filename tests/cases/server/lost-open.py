@@ -11,7 +11,7 @@ OPEN = 5
 UNCLAIMED = 20      # OPEN_UNCLAIMED of ibnbd/server/open.c
 P = "/sys/module/ibnbd_testdisk/parameters/open_ms"
 PATH = "$(echo /sys/class/ibtrs-client/s1/paths/*)"
-DEVICES = "/sys/class/ibnbd-server/ctl/devices"
+DEVICES = "/run/devices"
 
 
 def run(t):

@@ -58,12 +58,12 @@ def run(t):
     for dev in slow:
         c.sh(f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none")
     c.sh("pkill -TERM iopulse")
-    opens = s.sh("ls -d /sys/class/ibnbd-server/ctl/devices/testdisk*/sessions/*")
+    opens = s.sh("ls -d /run/devices/testdisk*/sessions/*")
     for i, dev in enumerate(slow):
         t.match(opens, f"/testdisk{i}/sessions/s1$", f"the server has {dev} open")
     # the server opened the one that was taken away, for nobody, and lets others have it
     c.sh(f"wait_for {UNCLAIMED + 10} eval 'map {gone} sessname=s2 > /tmp/dev 2>&1'; "
          "unmap $(tail -1 /tmp/dev)", timeout=60)
-    t.eq(s.sh(f"ls -d /sys/class/ibnbd-server/ctl/devices/{gone} 2> /dev/null || true"), "",
+    t.eq(s.sh(f"ls -d /run/devices/{gone} 2> /dev/null || true"), "",
          f"who has {gone} open")
     t.eq(pulse.wait(20), 0, "the neighbour saw no error: " + pulse.out()[-500:])

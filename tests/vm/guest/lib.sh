@@ -140,7 +140,8 @@ fail_nth() {
 
 # ---- server --------------------------------------------------------------------------------------
 
-# serve [PARAM=VALUE..]: load the server with everything under /dev exported
+# serve [PARAM=VALUE..]: load the server with everything under /dev exported; /run/devices is what
+# it says of its exports, whichever server it is
 serve() {
 	local trs=() blk=(dev_search_path=/dev) p
 
@@ -155,6 +156,7 @@ serve() {
 	done
 	modprobe "${FAMILY/nbd/trs}-server" "${trs[@]}"
 	modprobe "$FAMILY-server" "${blk[@]}"
+	ln -sfn "/sys/class/$FAMILY-server/ctl/devices" /run/devices
 	if dmesg | grep "${FAMILY/nbd/}[a-z]*_server: unknown parameter"; then
 		fail "a parameter that no module knows"
 	fi
@@ -175,6 +177,7 @@ serve_user() {
 	mkdir -p /etc/ibnbd /var/lib/ibnbd /run/ibnbd-serverd
 	printf '%s\n' "dev_search_path = $search" "${conf[@]}" > /etc/ibnbd/server.conf
 	rm -f /run/serverd.log
+	ln -sfn /run/ibnbd-serverd/devices /run/devices
 	RUNTIME_DIRECTORY=/run/ibnbd-serverd setsid bash -c \
 		'ibnbd-serverd "$@"; echo "ended with status $?"' - "${options[@]}" \
 		> /run/serverd.log 2>&1 < /dev/null &
@@ -271,7 +274,7 @@ unmap() {
 
 # the exports of this server; ls looks at each name, which may be gone by then
 exports() (
-	cd /sys/class/ibnbd-server/ctl/devices 2> /dev/null || cd /run/ibnbd-serverd/devices || exit
+	cd /run/devices 2> /dev/null || cd /sys/class/ibnbd-server/ctl/devices || exit
 	shopt -s nullglob
 	for e in *; do echo "$e"; done
 )
