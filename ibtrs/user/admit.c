@@ -21,12 +21,12 @@ static struct ibtrs_srv_session *admit_session(struct ibtrs_srv *srv, const u8 *
 	return s;
 }
 
-/* A closed path of which nothing is left is none any more. */
+/* A closed path of which nothing is awaited is none any more. */
 static struct ibtrs_srv_path *admit_path(struct ibtrs_srv_session *s, const u8 *uuid)
 {
 	struct ibtrs_srv_path *path = s ? s->paths : NULL;
 
-	while (path && ((path->state == IBTRS_SRV_PATH_CLOSED && !path->given) ||
+	while (path && (ibtrs_srv_path_lingers(path) ||
 			memcmp(path->uuid, uuid, sizeof(path->uuid))))
 		path = path->next;
 	return path;
@@ -67,7 +67,7 @@ static int admit_again(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 		return -ECONNRESET;
 	ibtrs_srv_path_close(srv, path);
 	*why = "the path's old incarnation is still draining";
-	return path->given ? -EBUSY : 0;
+	return path->awaited ? -EBUSY : 0;
 }
 
 static int admit_other(const struct ibtrs_srv_conn *conn, struct ibtrs_srv_path *path,
@@ -100,7 +100,7 @@ static u32 admit_count(const struct ibtrs_srv_session *s)
 	u32 n = 0;
 
 	for (path = s->paths; path; path = path->next)
-		n += path->counted;
+		n += path->counted && !ibtrs_srv_path_lingers(path);
 	return n;
 }
 
@@ -264,6 +264,10 @@ static int info_name(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const c
 		return strcmp(s->name, name) ? -EPROTO : 0;
 	for (other = srv->sessions; other; other = other->next) {
 		if (other == s || strcmp(other->key, s->key) || strcmp(other->name, name))
+			continue;
+		for (p = other->paths; p && ibtrs_srv_path_lingers(p); p = p->next)
+			;
+		if (!p)
 			continue;
 		/* No two hosts have the same address. */
 		*why = "an earlier session of this host has this name, and has not ended yet";

@@ -556,6 +556,14 @@ IBTRS_API unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
  * From any thread, also when the client is gone; @op must not be touched afterwards.
  */
 IBTRS_API void ibtrs_op_reply(struct ibtrs_op *op, int err);
+/**
+ * ibtrs_op_may_forget() - if its path is lost, the client waits for this request no more
+ *
+ * The path is then let in again, and the request's slot is used again, before ibtrs_op_reply(),
+ * which is still due. For a question that the client repeats, and for what it has given up. A write
+ * may change @data's destination after later ones: its owner keeps those away. From any thread.
+ */
+IBTRS_API void ibtrs_op_may_forget(struct ibtrs_op *op);
 
 #ifdef __cplusplus
 }

@@ -95,6 +95,28 @@ static void op_leave(struct ibtrs_srv *srv, struct ibtrs_srv_op *x)
 	}
 }
 
+/* Neither its slot nor the next life of its path waits for @x. */
+static void op_let_go(struct ibtrs_srv *srv, struct ibtrs_srv_op *x)
+{
+	if (!x->awaited)
+		return;
+	x->awaited = false;
+	x->path->awaited--;
+	op_leave(srv, x);
+}
+
+void ibtrs_op_may_forget(struct ibtrs_op *op)
+{
+	struct ibtrs_srv_op *x = (struct ibtrs_srv_op *)op;
+	struct ibtrs_srv *srv = x->path->srv;
+
+	pthread_mutex_lock(&srv->lock);
+	x->forgettable = true;
+	if (x->path->state == IBTRS_SRV_PATH_CLOSED)
+		op_let_go(srv, x);
+	pthread_mutex_unlock(&srv->lock);
+}
+
 void ibtrs_op_reply(struct ibtrs_op *op, int err)
 {
 	struct ibtrs_srv_op *x = (struct ibtrs_srv_op *)op;
@@ -102,7 +124,7 @@ void ibtrs_op_reply(struct ibtrs_op *op, int err)
 
 	pthread_mutex_lock(&srv->lock);
 	x->path->given--;
-	op_leave(srv, x);
+	op_let_go(srv, x);
 	op_answer(x, err > 0 ? -EIO : err);
 	if (x->path->state == IBTRS_SRV_PATH_CLOSED)
 		srv->reap = true;
@@ -135,8 +157,11 @@ void ibtrs_srv_ops_end(struct ibtrs_srv_path *path)
 			ready_remove(srv, x);
 		if (x->state == IBTRS_OP_PARKED && op_slot(x)->parked == x)
 			op_slot(x)->parked = NULL;
-		if (x->state == IBTRS_OP_GIVEN)
+		if (x->state == IBTRS_OP_GIVEN) {
+			if (x->forgettable)
+				op_let_go(srv, x);
 			continue;
+		}
 		x->state = IBTRS_OP_FREE;
 		op_leave(srv, x);
 	}

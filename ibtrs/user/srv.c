@@ -247,7 +247,10 @@ static unsigned int srv_take_ready(struct ibtrs_srv *srv, struct ibtrs_op **op, 
 		if (!srv->ready)
 			srv->ready_end = &srv->ready;
 		x->state = IBTRS_OP_GIVEN;
+		x->awaited = true;
+		x->forgettable = false;
 		x->path->given++;
+		x->path->awaited++;
 		op[n++] = &x->op;
 	}
 	/* For another thread, which may sleep. */

@@ -66,6 +66,8 @@ struct ibtrs_srv_op {
 	struct ibtrs_srv_conn *conn;
 	enum ibtrs_srv_op_state state;
 	bool admitted;			/* the slot's fence counts it as running */
+	bool awaited;			/* the user has it, and its path's next life waits for it */
+	bool forgettable;
 	bool need_inval;
 	u32 slot;
 	u64 token;
@@ -102,13 +104,20 @@ struct ibtrs_srv_path {
 	u8 *hdrs;			/* max_hdr_size for each op */
 	struct ibtrs_wr *events;
 	u8 *info;			/* INFO_RSP or INFO_REFUSED */
-	u32 given;			/* ops that the user has */
+	u32 given;			/* ops that the user has: its memory stays */
+	u32 awaited;			/* of these, those that its next life waits for */
 	bool counted;			/* in srv->nr_paths */
 	bool told;			/* the client knows where RDMA is */
 	u64 due;
 	u32 missed;
 	bool seen;
 };
+
+/* Only its memory is left, for ops that its client waits for no more. */
+static inline bool ibtrs_srv_path_lingers(const struct ibtrs_srv_path *path)
+{
+	return path->state == IBTRS_SRV_PATH_CLOSED && !path->awaited;
+}
 
 struct ibtrs_srv_slot {
 	struct ibtrs_fence_slot fence;

@@ -175,6 +175,51 @@ UNIT_TEST(a_repetition_waits_for_the_first_execution)
 	world_end(&w);
 }
 
+/* The same, of what the client waits for no more: neither its path nor its slot waits. */
+UNIT_TEST(what_may_be_forgotten_holds_nothing_up)
+{
+	struct ibtrs_io io, *p = &io, *done;
+	uint8_t data[WORLD_BLOCK];
+	struct world_hdr h;
+	struct world w;
+	struct load l;
+	unsigned int before, i;
+
+	for (before = 0; before < 2; before++) {
+		UNIT_ROW("forgotten %s the path is lost", before ? "before" : "after");
+		world_start(&w, NULL, 1, 1, 0);
+		CHECK(world_until_up(&w, 1));
+		fill(data, sizeof(data), 1);
+		io = world_io(IBTRS_IO_WRITE, &h, 5, data, sizeof(data));
+		w.late = true;
+		CHECK_EQ(ibtrs_q_submit(ibtrs_clt_q(w.clt, 0), &p, 1), 1);
+		for (i = 0; i < 20 && !w.nr_kept; i++)
+			world_turn(&w);
+		CHECK_EQ(w.nr_kept, 1);
+		w.late = false;
+		if (before)
+			ibtrs_op_may_forget(w.kept[0]);
+		world_cut(&w, 0);
+		if (!before) {
+			world_turns(&w, 2000);
+			CHECK_EQ(world_up(&w), 0);
+			ibtrs_op_may_forget(w.kept[0]);
+		}
+		CHECK(world_until_up(&w, 1));
+		for (i = 0; i < 100 && ibtrs_q_poll(ibtrs_clt_q(w.clt, 0), &done, 1, 0) != 1; i++)
+			world_turn(&w);
+		CHECK_EQ(io.err, 0);
+		CHECK_EQ(w.executed, 1);
+		CHECK(exchange(&w, &l, 7));
+		/* its owner answers: nobody hears that, and its memory goes */
+		w.nr_kept = 0;
+		world_execute(&w, w.kept[0]);
+		CHECK(exchange(&w, &l, 8));
+		CHECK(ibtrs_clt_settled(w.clt));
+		world_end(&w);
+	}
+}
+
 UNIT_TEST(requests_are_held_and_sent_again)
 {
 	struct ibtrs_clt_info info = { .size = sizeof(info) };
