@@ -194,6 +194,10 @@ static int backing_open_disk(struct serverd_find *f, int path)
 	if (serverd_sysfs_text(b->sysfs, "integrity/format", text, sizeof(text)) > 0 &&
 	    strcmp(text, "none"))
 		b->stable = true;
+	if (f->claims) {
+		b->claim_fd = backing_reopen(path, O_RDONLY | O_EXCL);
+		b->used_here = b->claim_fd == -EBUSY;
+	}
 	return 0;
 }
 
@@ -222,7 +226,9 @@ void serverd_backing_open(struct serverd_find *f)
 	int path;
 
 	f->why = "";
-	f->b = (struct serverd_backing){ .fd = -1, .page_fd = -1, .writes = f->writes };
+	f->b = (struct serverd_backing){
+		.fd = -1, .page_fd = -1, .claim_fd = -1, .writes = f->writes,
+	};
 	path = serverd_lookup(f);
 	f->err = path < 0 ? path : 0;
 	if (f->err)
@@ -244,7 +250,9 @@ void serverd_backing_close(struct serverd_backing *b)
 		close(b->page_fd);
 	if (b->fd >= 0 && b->fd != b->page_fd)
 		close(b->fd);
-	b->fd = b->page_fd = -1;
+	if (b->claim_fd >= 0)
+		close(b->claim_fd);
+	b->fd = b->page_fd = b->claim_fd = -1;
 	if (b->nbd)
 		serverd_nbd_close(b->nbd);
 	b->nbd = NULL;

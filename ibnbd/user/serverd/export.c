@@ -80,10 +80,8 @@ static const struct serverd_open *place_last(struct serverd *d, const struct ser
 /* ---- claims ------------------------------------------------------------------ */
 
 /* Keep this host from the disk, and find out whether it uses it. */
-static int claim_take(struct serverd_export *e, const struct serverd_open *o, const char **why)
+static int claim_take(struct serverd_export *e, struct serverd_open *o, const char **why)
 {
-	char path[32];
-
 	if (!o->claims)
 		return 0;
 	if (e->kind != SERVERD_DISK) {
@@ -92,13 +90,13 @@ static int claim_take(struct serverd_export *e, const struct serverd_open *o, co
 		*why = "another program of the server has the file open for writing; see losetup -j, fuser";
 		return -EBUSY;
 	}
+	if (e->claim_fd < 0 && o->b.claim_fd < 0) {
+		*why = "it is in use on the server: it, or a part of it, is mounted, swap, below md, LVM or another mapping, or exported already; ibnbd doctor there says which";
+		return o->b.claim_fd;
+	}
 	if (e->claim_fd < 0) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", o->b.fd);
-		e->claim_fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
-		if (e->claim_fd < 0) {
-			*why = "it is in use on the server: it, or a part of it, is mounted, swap, below md, LVM or another mapping, or exported already; ibnbd doctor there says which";
-			return -errno;
-		}
+		e->claim_fd = o->b.claim_fd;
+		o->b.claim_fd = -1;
 	}
 	e->claims++;
 	return 0;
@@ -318,6 +316,13 @@ static struct serverd_export *export_find(struct serverd *d, const struct server
 		if (e->kind == b->kind && e->dev == b->dev && e->ino == b->ino)
 			break;
 	return e;
+}
+
+bool serverd_export_claimed(struct serverd *d, const struct serverd_backing *b)
+{
+	const struct serverd_export *e = export_find(d, b);
+
+	return e && e->claim_fd >= 0;
 }
 
 static struct serverd_export *export_new(struct serverd *d, const struct serverd_backing *b)

@@ -40,6 +40,8 @@ struct serverd_io {
 	int err;
 	struct serverd_keep keep;
 	struct serverd_io *next;	/* of those that wait */
+	struct serverd_io *of_open;
+	struct serverd_io **at;		/* what points to it there */
 };
 
 static struct serverd_io *io_of(struct serverd_ring_job *r)
@@ -72,10 +74,21 @@ static void io_end(struct serverd *d, struct serverd_io *io, int err)
 	}
 	if (!err && ibnbd_access_shows_disk(&io->msg) && io_is_of_old(open))
 		err = -ENOTCONN;
+	*io->at = io->of_open;
+	if (io->of_open)
+		io->of_open->at = io->at;
 	free(io->private);
 	free(io);
 	serverd_open_put(d, open);
 	ibtrs_op_reply(op, err);
+}
+
+void serverd_io_forget(struct serverd_open *open)
+{
+	struct serverd_io *io;
+
+	for (io = open->ios; io; io = io->of_open)
+		ibtrs_op_may_forget(io->op);
 }
 
 static void io_kept(struct serverd *d, struct serverd_keep *keep, int err)
@@ -348,5 +361,10 @@ void serverd_io_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_o
 	io->op = op;
 	io->open = open;
 	open->inflight++;
+	io->of_open = open->ios;
+	io->at = &open->ios;
+	if (io->of_open)
+		io->of_open->at = &io->of_open;
+	open->ios = io;
 	io_run(d, io);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Workers: a few threads for calls that may wait for a disk and that io_uring does not have. A disk
- * that does not answer keeps one of them per call; when all wait, others wait with them.
+ * Workers: threads for calls that may wait for a disk and that io_uring does not have. A disk that
+ * does not answer keeps one of them per call. While all wait, another one is started for each call,
+ * up to a limit; those beyond the first few end when they have nothing to do.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -17,6 +18,9 @@ struct serverd_jobs {
 	struct serverd_job *ended;
 	struct serverd_job **ended_end;
 	int fd;
+	u32 nr;			/* threads */
+	u32 idle;		/* of them that have no call */
+	u32 waiting;		/* calls that no thread has yet */
 };
 
 static void *job_worker(void *arg)
@@ -25,33 +29,57 @@ static void *job_worker(void *arg)
 	struct serverd_job *job;
 	uint64_t one = 1;
 
-	for (;;) {
-		pthread_mutex_lock(&j->lock);
-		while (!j->todo)
+	pthread_mutex_lock(&j->lock);
+	while (j->todo || j->nr <= SERVERD_WORKERS) {
+		if (!j->todo) {
 			pthread_cond_wait(&j->some, &j->lock);
+			continue;
+		}
 		job = j->todo;
 		j->todo = job->next;
 		if (!j->todo)
 			j->todo_end = &j->todo;
+		j->idle--;
+		j->waiting--;
 		pthread_mutex_unlock(&j->lock);
 		job->run(job);
 		job->next = NULL;
 		pthread_mutex_lock(&j->lock);
+		j->idle++;
 		*j->ended_end = job;
 		j->ended_end = &job->next;
-		pthread_mutex_unlock(&j->lock);
 		if (write(j->fd, &one, sizeof(one)) < 0)
 			abort();	/* such a counter takes every write of 1 */
 	}
+	j->idle--;
+	j->nr--;
+	pthread_mutex_unlock(&j->lock);
 	return NULL;
+}
+
+/* Under the lock. Return: 0, or why there is not one more. */
+static int job_thread(struct serverd_jobs *j)
+{
+	sigset_t all, old;
+	pthread_t t;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = -pthread_create(&t, NULL, job_worker, j);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return err;
+	pthread_detach(t);
+	j->nr++;
+	j->idle++;
+	return 0;
 }
 
 int serverd_jobs_start(struct serverd *d)
 {
 	struct serverd_jobs *j = calloc(1, sizeof(*j));
-	sigset_t all, old;
-	pthread_t t;
-	int i, err = 0;
+	int err = 0;
 
 	if (!j)
 		return -ENOMEM;
@@ -63,15 +91,13 @@ int serverd_jobs_start(struct serverd *d)
 	d->jobs = j;
 	if (j->fd < 0)
 		return -errno;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	for (i = 0; i < SERVERD_WORKERS && !err; i++) {
-		err = -pthread_create(&t, NULL, job_worker, j);
-		if (!err)
-			pthread_detach(t);
-	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return i > 1 ? 0 : err;		/* one is enough */
+	pthread_mutex_lock(&j->lock);
+	while (!err && j->nr < SERVERD_WORKERS)
+		err = job_thread(j);
+	if (j->nr)		/* one is enough */
+		err = 0;
+	pthread_mutex_unlock(&j->lock);
+	return err;
 }
 
 void serverd_job(struct serverd *d, struct serverd_job *job)
@@ -82,6 +108,9 @@ void serverd_job(struct serverd *d, struct serverd_job *job)
 	pthread_mutex_lock(&j->lock);
 	*j->todo_end = job;
 	j->todo_end = &job->next;
+	/* With as many as there may be, it waits for one of them. */
+	if (++j->waiting > j->idle && j->nr < SERVERD_WORKERS_MAX)
+		job_thread(j);
 	pthread_cond_signal(&j->some);
 	pthread_mutex_unlock(&j->lock);
 }

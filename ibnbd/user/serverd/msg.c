@@ -245,7 +245,8 @@ static void open_opened(struct serverd *d, struct serverd_job *job)
 
 	open->b = open->find.b;
 	/* It may have been an earlier open of ours, which is being closed. */
-	if (!err && open->b.used_here && open->tries++ < OPEN_TRIES) {
+	if (!err && open->b.used_here && !serverd_export_claimed(d, &open->b) &&
+	    open->tries++ < OPEN_TRIES) {
 		serverd_backing_close(&open->b);
 		serverd_job(d, &open->job);
 		return;
@@ -284,7 +285,8 @@ static int open_new(struct serverd *d, struct serverd_session *s, struct ibtrs_o
 	open->durability = m->durability;
 	open->words = m->words;
 	open->op = op;
-	open->b.fd = open->b.page_fd = -1;
+	ibtrs_op_may_forget(op);	/* the client asks again */
+	open->b.fd = open->b.page_fd = open->b.claim_fd = -1;
 	snprintf(open->name, sizeof(open->name), "%s", m->name);
 	open->find.search = strdup(d->conf->search);
 	snprintf(open->find.session, sizeof(open->find.session), "%s", s->name);
@@ -292,6 +294,7 @@ static int open_new(struct serverd *d, struct serverd_session *s, struct ibtrs_o
 	open->find.io_mode = d->conf->io_mode;
 	open->find.file_block = d->conf->file_block;
 	open->find.writes = ibnbd_access_writes(m->access);
+	open->find.claims = open->claims;
 	if (!open->find.search) {
 		serverd_open_free(open);
 		return -ENOMEM;

@@ -21,6 +21,7 @@
 
 #define SERVERD_BUCKETS		64	/* of a session's table of ids */
 #define SERVERD_WORKERS		4
+#define SERVERD_WORKERS_MAX	64	/* while disks do not answer */
 #define SERVERD_LOOK_MS		500
 #define SERVERD_UNCLAIMED_MS	20000
 #define SERVERD_BLOCK_MAX	32768u	/* the wire has 16 bits for it */
@@ -107,6 +108,7 @@ enum serverd_kind { SERVERD_FILE, SERVERD_DISK, SERVERD_NBD };
  * @disk_dev: the whole disk
  * @sysfs: directory of the whole disk below /sys, or of the disk below its file system; or empty
  * @boot: this boot and this disk as a number, for its record; 0: it is not known
+ * @claim_fd: keeps this host from the disk, until its export has it; -errno: it could not be had
  */
 struct serverd_backing {
 	int fd;
@@ -122,7 +124,8 @@ struct serverd_backing {
 	u32 disk_dev;
 	bool has_volatile;
 	bool stable;			/* checks what it writes: needs data that does not change */
-	bool used_here;			/* another program had it open for writing */
+	int claim_fd;
+	bool used_here;			/* another program had it open for writing, or claimed it */
 	char sysfs[64];
 	u64 boot;
 	struct ibnbd_identity id;
@@ -132,7 +135,7 @@ struct serverd_backing {
 
 /**
  * struct serverd_find - what is to be opened, for a worker
- * @search, @session, @name, @io_mode, @file_block, @writes: in
+ * @search, @session, @name, @io_mode, @file_block, @writes, @claims: in
  * @b, @err, @why: out; @why: a constant, may be empty
  */
 struct serverd_find {
@@ -142,6 +145,7 @@ struct serverd_find {
 	enum serverd_io_mode io_mode;
 	u32 file_block;
 	bool writes;
+	bool claims;
 	struct serverd_backing b;
 	int err;
 	const char *why;
@@ -264,6 +268,7 @@ struct serverd_open {
 	u64 unclaimed;
 	u32 tries;
 	u32 inflight;
+	struct serverd_io *ios;		/* so many */
 	u64 epoch;
 	struct ibnbd_facts facts;
 	struct serverd_backing b;
@@ -275,6 +280,8 @@ struct serverd_open {
 	char name[IBNBD_NAME_LEN];
 };
 
+/* Does an export of it keep this host from it? */
+bool serverd_export_claimed(struct serverd *d, const struct serverd_backing *b);
 int serverd_export_attach(struct serverd *d, struct serverd_open *open, const char **why);
 void serverd_export_detach(struct serverd *d, struct serverd_open *open);
 bool serverd_export_last_writer(const struct serverd_open *open);
@@ -339,6 +346,8 @@ void serverd_msg(struct serverd *d, struct ibtrs_op *op);
 void serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len);
 void serverd_open_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_op *op);
 void serverd_io_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_op *op);
+/* Its client does not wait for what is in flight of @open. */
+void serverd_io_forget(struct serverd_open *open);
 
 /* ---- ring.c: what the kernel does meanwhile ------------------------------------- */
 

@@ -224,7 +224,9 @@ void serverd_session_close(struct serverd *d, struct serverd_session *s, u32 id,
 		serverd_open_free(open);
 	} else if (open) {
 		open->given_up = true;
+		serverd_io_forget(open);
 		if (!nowait) {
+			ibtrs_op_may_forget(op);	/* it is asked again */
 			open->op = op;
 			op = NULL;
 		}
