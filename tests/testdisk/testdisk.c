@@ -8,7 +8,7 @@
  * and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the
  * delay, `read_ms` reads, `open_ms` is what opening a disk takes, opens wait while `shut` is set,
  * `fail` answers requests of one kind with an error, the next `fail_times` of them if that is not
- * 0, without `inserted` the disks have size 0: all can be changed at any time. `bad` is a list of
+ * 0, those of disk number `fail_disk` if that is not negative, without `inserted` the disks have size 0: all can be changed at any time. `bad` is a list of
  * sectors, of any of the disks, that cannot be read until they are written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
@@ -43,6 +43,7 @@ static bool cache = true, fua = true, discard = true, zeroes = true, erase = tru
 static char *backing = "", *serial = "";
 static unsigned int delay_ms, read_ms, flush_ms, open_ms, fail_kind = TD_KINDS, fail_errno = EIO;
 static atomic_t fail_left;
+static int fail_disk = -1;
 static bool fail_loses, shut, remember = true, flush_stalls, inserted = true;
 module_param(nr_disks, uint, 0444);
 module_param(size_mb, uint, 0444);
@@ -65,6 +66,7 @@ module_param(shut, bool, 0644);
 module_param(remember, bool, 0444);
 module_param(flush_stalls, bool, 0644);
 module_param(fail_errno, uint, 0644);
+module_param(fail_disk, int, 0644);
 module_param(fail_loses, bool, 0644);
 
 static unsigned long bad[8];
@@ -131,9 +133,11 @@ static const struct kernel_param_ops fail_times_ops = { .set = fail_times_set };
 module_param_cb(fail_times, &fail_times_ops, NULL, 0200);
 
 /* Is it one of those that fail? The last of a number ends it. */
-static bool td_fails(int kind)
+static bool td_fails(int kind, int disk)
 {
-	if (READ_ONCE(fail_kind) != kind)
+	int only = READ_ONCE(fail_disk);
+
+	if (READ_ONCE(fail_kind) != kind || (only >= 0 && only != disk))
 		return false;
 	if (!atomic_dec_if_positive(&fail_left))
 		WRITE_ONCE(fail_kind, TD_KINDS);
@@ -149,6 +153,7 @@ struct td_undo {
 };
 
 struct td_disk {
+	int nr;
 	u8 *data;
 	struct file *backing;		/* or NULL */
 	struct mutex carrying;		/* one flush at a time */
@@ -372,7 +377,7 @@ static blk_status_t td_execute(struct request *rq)
 	blk_status_t sts;
 
 	atomic64_inc(&td_counts[kind]);
-	if (td_fails(kind) || kind == TD_ERRORS) {
+	if (td_fails(kind, td->nr) || kind == TD_ERRORS) {
 		atomic64_inc(&td_counts[TD_ERRORS]);
 		if (kind == TD_FLUSH && READ_ONCE(fail_loses))
 			td_lose(td);
@@ -541,6 +546,7 @@ static int td_add(struct td_disk *td, unsigned int index)
 	}
 	td->disk->fops = &td_fops;
 	td->disk->private_data = td;
+	td->nr = index;
 	snprintf(td->disk->disk_name, sizeof(td->disk->disk_name), "testdisk%u", index);
 	td_set_size(td);
 	set_disk_ro(td->disk, read_only);

@@ -41,10 +41,11 @@ def run(t):
 
     def fail(kind, times=1):
         what = "write" if kind == "buffered" else "flush"
-        s.sh(f"echo {what} > {P}/fail; echo {times} > {P}/fail_times")
+        disk = ("disk", "direct", "buffered").index(kind)
+        s.sh(f"echo {disk} > {P}/fail_disk; echo {what} > {P}/fail; echo {times} > {P}/fail_times")
 
     def repair():
-        s.sh(f"echo none > {P}/fail; echo 0 > {P}/fail_times")
+        s.sh(f"echo none > {P}/fail; echo 0 > {P}/fail_times; echo -1 > {P}/fail_disk")
 
     def open_kind(kind, how):
         if kind == "buffered":
