@@ -59,6 +59,8 @@ def run(t):
     uuid = lambda part: s.sh(f"grep -h PARTUUID= /sys/class/block/{part}/uevent || "
                              f"blkid -p -o value -s PART_ENTRY_UUID /dev/{part}").split("=")[-1]
     wwid = "device/wwid:" + text("sda/device/wwid")
+    # ibnbd-serverd writes it there a moment later
+    identity = lambda name: s.sh(f"f={EXPORTS}/{name}/identity; wait_for 5 test -e $f; cat $f")
     maps = {}
     for disk, export, want in (
             ("mapper/d", "dm-0", hashed("uuid", "dm/uuid:T-1")),
@@ -66,19 +68,20 @@ def run(t):
             ("loop0p1", "loop0p1", hashed("uuid", "partuuid:" + uuid("loop0p1"))),
             ("ram0", "ram0", "none")):
         maps[disk] = c.sh(f"map {disk} access_mode=ro")
-        t.eq(s.sh(f"cat {EXPORTS}/{export}/identity"), want, f"the identity of {disk}")
+        t.eq(identity(export), want, f"the identity of {disk}")
     c.sh(f"unmap {maps['sda']}")
     dev = c.sh("map sda1 access_mode=ro")
-    t.eq(s.sh(f"cat {EXPORTS}/sda1/identity"), hashed("uuid", f"partuuid:{uuid('sda1')} {wwid}"),
+    t.eq(identity("sda1"), hashed("uuid", f"partuuid:{uuid('sda1')} {wwid}"),
          "a partition of a disk with a name")
 
     t.log("--- what cannot be read is not taken for none")
     c.sh(f"unmap {dev}")
     s.sh("mkdir -p /tmp/empty; mount --bind /tmp/empty /sys/block")
     dev = c.sh("map sda access_mode=ro")
-    t.eq(s.sh(f"cat {EXPORTS}/sda/identity"), "none (cannot be read: -19)", "without /sys/block")
-    t.match(s.sh("dmesg"), "/sys/block/sda/dev does not say 8:0: is sysfs mounted at /sys",
-            "the log")
+    t.eq(identity("sda"), "none (cannot be read: -19)", "without /sys/block")
+    t.match(s.sh("dmesg; cat /run/serverd.log 2> /dev/null || true"),
+            "/sys/block/sda/dev does not say 8:0: is sysfs mounted at /sys|"
+            "sda: exported without an identity", "the log")
     t.match(s.rc("ibnbd doctor")[1], "sda is exported without an identity: none .cannot be read",
             "the doctor")
     s.sh("umount /sys/block")
