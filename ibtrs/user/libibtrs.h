@@ -553,9 +553,10 @@ IBTRS_API unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
  * ibtrs_op_reply() - answer a request, exactly once
  * @err: 0 or a negative errno
  *
- * From any thread, also when the client is gone; @op must not be touched afterwards.
+ * From any thread, also when the client is gone; @op must not be touched afterwards. Return: false:
+ * its path is lost, and nobody hears it.
  */
-IBTRS_API void ibtrs_op_reply(struct ibtrs_op *op, int err);
+IBTRS_API bool ibtrs_op_reply(struct ibtrs_op *op, int err);
 /**
  * ibtrs_op_may_forget() - if its path is lost, the client waits for this request no more
  *

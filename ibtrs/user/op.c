@@ -117,19 +117,22 @@ void ibtrs_op_may_forget(struct ibtrs_op *op)
 	pthread_mutex_unlock(&srv->lock);
 }
 
-void ibtrs_op_reply(struct ibtrs_op *op, int err)
+bool ibtrs_op_reply(struct ibtrs_op *op, int err)
 {
 	struct ibtrs_srv_op *x = (struct ibtrs_srv_op *)op;
 	struct ibtrs_srv *srv = x->path->srv;
+	bool up;
 
 	pthread_mutex_lock(&srv->lock);
 	x->path->given--;
 	op_let_go(srv, x);
 	op_answer(x, err > 0 ? -EIO : err);
+	up = path_is_up(x->path);
 	if (x->path->state == IBTRS_SRV_PATH_CLOSED)
 		srv->reap = true;
 	ibtrs_srv_reap(srv);
 	pthread_mutex_unlock(&srv->lock);
+	return up;
 }
 
 static void ready_remove(struct ibtrs_srv *srv, const struct ibtrs_srv_op *x)

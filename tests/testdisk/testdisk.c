@@ -8,8 +8,9 @@
  * and reset by writing to it. `delay_ms` holds writes back and executes them at the END of the
  * delay, `read_ms` reads, `open_ms` is what opening a disk takes, opens wait while `shut` is set,
  * `fail` answers requests of one kind with an error, the next `fail_times` of them if that is not
- * 0, those of disk number `fail_disk` if that is not negative, without `inserted` the disks have size 0: all can be changed at any time. `bad` is a list of
- * sectors, of any of the disks, that cannot be read until they are written.
+ * 0, those of disk number `fail_disk` if that is not negative, without `inserted` the disks have
+ * size 0: all can be changed at any time. `bad` is a list of sectors, of any of the disks, that
+ * cannot be read until they are written.
  *
  * `power_cut=1` loses what a volatile cache would lose: writes since the last flush go back to what
  * they were. Each write keeps the old content in an undo list until a flush or FUA; cutting the

@@ -12,13 +12,13 @@
 #define OPEN_TRIES	3
 
 /* What the client reserved beyond the reply is cleared, since all of it is sent. */
-void serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len)
+bool serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len)
 {
 	if (op->dir == IBTRS_IO_READ) {
 		memcpy(op->data, reply, len);
 		memset((u8 *)op->data + len, 0, op->len - len);
 	}
-	ibtrs_op_reply(op, 0);
+	return ibtrs_op_reply(op, 0);
 }
 
 static void msg_refuse(const struct serverd_session *s, struct ibtrs_op *op, int err,
@@ -138,7 +138,7 @@ static void open_refuse(const struct serverd_session *s, struct ibtrs_op *op, co
 	serverd_msg_reply(op, &reply, sizeof(reply));
 }
 
-static void open_answer(struct serverd *d, struct serverd_open *open, struct ibtrs_op *op,
+static bool open_answer(struct serverd *d, struct serverd_open *open, struct ibtrs_op *op,
 			bool identity, bool durability)
 {
 	struct ibnbd_wire_open_rsp_dur reply;
@@ -148,7 +148,7 @@ static void open_answer(struct serverd *d, struct serverd_open *open, struct ibt
 	rsp.device_id = open->id;
 	rsp.has_identity = identity;
 	rsp.has_durability = durability;
-	serverd_msg_reply(op, &reply, ibnbd_msg_open_rsp_encode(&reply, &rsp));
+	return serverd_msg_reply(op, &reply, ibnbd_msg_open_rsp_encode(&reply, &rsp));
 }
 
 static void open_again(struct serverd *d, struct serverd_open *open, struct ibtrs_op *op,
@@ -201,15 +201,13 @@ static void open_publish(struct serverd *d, struct serverd_open *open)
 	open_unlist(open);
 	serverd_session_publish(open);
 	open->op = NULL;
-	if (open->asked_again || !serverd_session_is_here(d, open->session))
-		open->unclaimed = serverd_now_ms();
-	open->asked_again = false;
 	/* The policy or the client's addresses may have changed meanwhile. */
 	if (!serverd_session_judge(d, open))
 		open_refuse(open->session, op, open->name, open->words, -EACCES,
 			    "the server's policy has changed meanwhile, and does not allow it any more");
-	else
-		open_answer(d, open, op, open->identity, open->durability);
+	else if (!open_answer(d, open, op, open->identity, open->durability) || open->asked_again)
+		open->unclaimed = serverd_now_ms();
+	open->asked_again = false;
 }
 
 static void open_kept(struct serverd *d, struct serverd_keep *keep, int err)

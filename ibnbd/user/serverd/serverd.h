@@ -24,6 +24,8 @@
 #define SERVERD_WORKERS_MAX	64	/* while disks do not answer */
 #define SERVERD_LOOK_MS		500
 #define SERVERD_UNCLAIMED_MS	20000
+/* A disk that hangs keeps out a client whose paths were lost: for so long, as in the kernel. */
+#define SERVERD_AWAY_MS		30000
 #define SERVERD_BLOCK_MAX	32768u	/* the wire has 16 bits for it */
 #define SERVERD_KEY_LEN		64
 
@@ -310,6 +312,7 @@ struct serverd_session {
 	u64 features;
 	u32 next_id;
 	u32 nr;				/* opens in the table */
+	u64 away;			/* since then no path is up; 0: one is */
 	bool gone;
 	struct serverd_open *opening;
 	struct serverd_open *table[SERVERD_BUCKETS];
@@ -343,7 +346,7 @@ void serverd_sessions_look(struct serverd *d);
 
 /* ---- msg.c, io.c ------------------------------------------------------- */
 void serverd_msg(struct serverd *d, struct ibtrs_op *op);
-void serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len);
+bool serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len);
 void serverd_open_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_op *op);
 void serverd_io_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_op *op);
 /* Its client does not wait for what is in flight of @open. */

@@ -283,18 +283,31 @@ void serverd_sessions_reap(struct serverd *d)
 	}
 }
 
+static void open_look(struct serverd *d, struct serverd_open *o, u64 now)
+{
+	u64 away = o->session->away;
+
+	if (o->unclaimed && now > o->unclaimed + SERVERD_UNCLAIMED_MS)
+		serverd_open_lose(d, o, "its client has asked for it, and not come for the answer");
+	if (away && now > away + SERVERD_AWAY_MS && o->state == SERVERD_OPEN_LIVE && o->inflight) {
+		serverd_open_lose(d, o, "it has not ended its requests, and its client cannot come back before that");
+		serverd_io_forget(o);
+	}
+}
+
 void serverd_sessions_look(struct serverd *d)
 {
+	u64 now = serverd_now_ms();
 	struct serverd_session *s;
 	struct serverd_open *o;
 	unsigned int i;
 
-	for (s = d->sessions; s; s = s->next)
+	for (s = d->sessions; s; s = s->next) {
+		s->away = serverd_session_is_here(d, s) ? 0 : s->away ?: now;
 		for (i = 0; i < SERVERD_BUCKETS; i++)
 			for (o = s->table[i]; o; o = o->next)
-				if (o->unclaimed &&
-				    serverd_now_ms() > o->unclaimed + SERVERD_UNCLAIMED_MS)
-					serverd_open_lose(d, o, "its client has asked for it, and not come for the answer");
+				open_look(d, o, now);
+	}
 }
 
 /* ---- who may come, and what for ------------------------------------------------------ */

@@ -34,7 +34,7 @@ def run(t):
     t.ok(time.monotonic() - t0 < DELAY - 10, "the disk still hangs")
     w.limit(row, Tstall=AWAY + 10, Nerr=0)
     t.ok(row["Tstall"] > AWAY - 5, f"half a minute of patience: {row['Tstall']} s")
-    t.match(s.kernel_news(), "testdisk0 is closed: it has not ended its requests, "
+    t.match(s.sh("server_said"), "testdisk0 is closed: it has not ended its requests, "
             "and its client cannot come back before that", "the server's log")
     # that disk is refused, so nothing can overtake the write that it still works on
     t.wait(lambda: write.rc is not None, 30, "the hanging write ended")
