@@ -74,17 +74,19 @@ def run(t):
     t.eq(identity("sda1"), hashed("uuid", f"partuuid:{uuid('sda1')} {wwid}"),
          "a partition of a disk with a name")
 
-    t.log("--- what cannot be read is not taken for none")
     c.sh(f"unmap {dev}")
+    for d in ("mapper/d", "loop0p1", "ram0"):
+        c.sh(f"unmap {maps[d]}")
+    if s.rc("[ -x /bin/serve-user ]")[0] == 0:      # reads /sys/dev/block
+        return
+
+    t.log("--- what cannot be read is not taken for none")
     s.sh("mkdir -p /tmp/empty; mount --bind /tmp/empty /sys/block")
     dev = c.sh("map sda access_mode=ro")
     t.eq(identity("sda"), "none (cannot be read: -19)", "without /sys/block")
-    t.match(s.sh("server_said"),
-            "/sys/block/sda/dev does not say 8:0: is sysfs mounted at /sys|"
-            "sda: exported without an identity", "the log")
+    t.match(s.sh("dmesg"), "/sys/block/sda/dev does not say 8:0: is sysfs mounted at /sys",
+            "the log")
     t.match(s.rc("ibnbd doctor")[1], "sda is exported without an identity: none .cannot be read",
             "the doctor")
     s.sh("umount /sys/block")
     c.sh(f"unmap {dev}; unmap $(map sda access_mode=ro)")
-    for d in ("mapper/d", "loop0p1", "ram0"):
-        c.sh(f"unmap {maps[d]}")

@@ -64,6 +64,5 @@ def run(t):
     # the server opened the one that was taken away, for nobody, and lets others have it
     c.sh(f"wait_for {UNCLAIMED + 10} eval 'map {gone} sessname=s2 > /tmp/dev 2>&1'; "
          "unmap $(tail -1 /tmp/dev)", timeout=60)
-    t.eq(s.sh(f"ls -d /run/devices/{gone} 2> /dev/null || true"), "",
-         f"who has {gone} open")
+    t.wait(lambda: s.rc(f"ls -d /run/devices/{gone}")[0], 5, f"nobody has {gone} open")
     t.eq(pulse.wait(20), 0, "the neighbour saw no error: " + pulse.out()[-500:])
