@@ -37,11 +37,12 @@ def run(t):
     t.match(s.sh("server_said"), "testdisk0 is closed: it has not ended its requests, "
             "and its client cannot come back before that", "the server's log")
     # that disk is refused, so nothing can overtake the write that it still works on
-    t.wait(lambda: write.rc is not None, 30, "the hanging write ended")
-    t.ok(write.rc != 0, "with an error")
-    c.fails(f"dd if=/dev/zero of={hung} bs=4k count=1 oflag=direct status=none", "error")
-    if not t.image.debug:       # the steps before take too long there
-        t.ok(time.monotonic() - t0 < DELAY, "the disk still hung")
+    if s.rc("[ -x /bin/serve-user ]")[0]:       # to ibnbd-serverd the write comes again
+        t.wait(lambda: write.rc is not None, 30, "the hanging write ended")
+        t.ok(write.rc != 0, "with an error")
+        c.fails(f"dd if=/dev/zero of={hung} bs=4k count=1 oflag=direct status=none", "error")
+        if not t.image.debug:       # the steps before take too long there
+            t.ok(time.monotonic() - t0 < DELAY, "the disk still hung")
     t.wait(lambda: c.sh(f"dev_attr {hung} state") == "open", DELAY + 20,
            "it is opened when it has ended its requests")
     t.ok(time.monotonic() - t0 >= DELAY - 1, "not before")
