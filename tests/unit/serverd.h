@@ -35,7 +35,8 @@ static void server_program(int argc, char **argv)
 
 /*
  * What the server's process does otherwise, by files in its IBNBD_ROOT: "fail" is a disk whose
- * flushes fail, "no-ring" a kernel without io_uring.
+ * flushes fail, "hang" one that keeps its writes, "no-ring" a kernel without io_uring, and with
+ * "fast" its sessions see a clock that is fifty times as fast.
  */
 static bool server_told(const char *name)
 {
@@ -49,6 +50,16 @@ void __real_serverd_ring(struct serverd *d, struct serverd_ring_job *r);
 void __wrap_serverd_ring(struct serverd *d, struct serverd_ring_job *r);
 void __wrap_serverd_ring(struct serverd *d, struct serverd_ring_job *r)
 {
+	static struct serverd_ring_job *held;
+
+	if (r->op == SERVERD_WRITE && !held && server_told("hang")) {
+		held = r;
+		return;
+	}
+	if (held && !server_told("hang")) {
+		__real_serverd_ring(d, held);
+		held = NULL;
+	}
 	if (r->op != SERVERD_FSYNC || !server_told("fail")) {
 		__real_serverd_ring(d, r);
 		return;
@@ -63,6 +74,13 @@ void __wrap_serverd_ring_start(struct serverd *d)
 {
 	if (!server_told("no-ring"))
 		__real_serverd_ring_start(d);
+}
+
+u64 __real_serverd_now_ms(void);
+u64 __wrap_serverd_now_ms(void);
+u64 __wrap_serverd_now_ms(void)
+{
+	return __real_serverd_now_ms() * (server_told("fast") ? 50 : 1);
 }
 
 static const char *place(const char *name)

@@ -429,6 +429,47 @@ UNIT_TEST(serverd_notify)
 	serverd_finish();
 }
 
+/* A client dies while its disk hangs: the others get its other disk after a minute of @fast. */
+UNIT_TEST(serverd_hangs)
+{
+	u8 data[4096] = { 0 };
+	struct ibnbd_open_rsp r;
+	struct client c;
+	unsigned int i;
+	pid_t pid;
+
+	serverd_begin("# no rules\n");
+	put_file("root/fast", "");
+	pid = fork();
+	if (!pid) {
+		if (!client_open(&c, "dies") ||
+		    client_map(&c, "db2", IBNBD_ACCESS_RW, &r) ||
+		    client_map(&c, "db1", IBNBD_ACCESS_RW, &r))
+			_exit(1);
+		put_file("root/hang", "");
+		client_io(&c, r.device_id, IBNBD_OP_WRITE, 0, 8, data, sizeof(data));
+		_exit(1);
+	}
+	for (i = 0; i < 500 && access(place("root/hang"), F_OK); i++)
+		pause_ms(10);
+	pause_ms(300);
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	if (!client_open(&c, "other"))
+		abort();
+	CHECK_EQ(client_map(&c, "db2", IBNBD_ACCESS_RW, &r), -EBUSY);
+	CHECK(strstr(c.words, "its writer is disconnected"));
+	CHECK_EQ(client_map_soon(&c, "db2", IBNBD_ACCESS_RW, &r), 0);
+	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), -EBUSY);
+	CHECK(strstr(c.words, "has not ended all its requests"));
+	unlink(place("root/hang"));
+	CHECK_EQ(client_map(&c, "db2", IBNBD_ACCESS_RW, &r), 0);
+	CHECK_EQ(client_io(&c, r.device_id, IBNBD_OP_FLUSH, 0, 0, NULL, 0), 0);
+	CHECK_EQ(client_map_soon(&c, "db1", IBNBD_ACCESS_RW, &r), 0);
+	client_close(&c);
+	serverd_finish();
+}
+
 /* Another program has the file open for writing: only readers get it. */
 UNIT_TEST(serverd_claims)
 {

@@ -293,6 +293,9 @@ static void open_look(struct serverd *d, struct serverd_open *o, u64 now)
 		serverd_open_lose(d, o, "it has not ended its requests, and its client cannot come back before that");
 		serverd_io_forget(o);
 	}
+	/* By then nothing keeps it out, so it would be back. */
+	if (away && now > away + 2 * SERVERD_AWAY_MS)
+		serverd_open_lose(d, o, "its client is gone");
 }
 
 void serverd_sessions_look(struct serverd *d)
