@@ -43,6 +43,8 @@ done
 [ "$rc" = 1 ] || broken "ends with status $rc, with planted faults"
 grep -qE '^blktests +block/007 +hung +[0-9]+ +passed +[0-9]+ # no end' $own/whole/RESULTS ||
 	broken "keeps no record of what hung"
+grep -qx planted $own/whole/xfstests-ext4-ibnbd0/results/generic/002.out.bad ||
+	broken "keeps nothing of what failed"
 echo "ok    the runner tells planted faults from their absence, and ends what hangs"
 
 $here/run.py --tests 'block/001 block/007' --logs $own/stopped $own/standin/blktests > $log 2>&1 &

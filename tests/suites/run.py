@@ -303,13 +303,16 @@ class Rig:
             return
         names = " -o ".join(f"-path '*/{t.replace('rnbd/', 'ibnbd/')}.*'" for t in tests)
         try:
-            self.client.run(f"cd /r/suite && find results* -type f \\( {names} \\) -print0 | "
-                            "tar -C /r/suite --null -T - -cf /h/kept.tar", 60)
+            # tar of the suite's Debian: that of busybox takes no list of names
+            rc, out = self.client.run(
+                f"cd /r/suite && find results* -type f \\( {names} \\) > /h/kept && "
+                "chroot /r /bin/tar -C /suite --verbatim-files-from -T /h/kept -cf /h/kept.tar", 60)
         except vm.VMError:
             return
         into.mkdir(exist_ok=True)
-        subprocess.run(["tar", "-C", into, "-xf", self.client.share / "kept.tar"],
-                       stderr=subprocess.DEVNULL)
+        if rc or subprocess.run(["tar", "-C", into, "-xf", self.client.share / "kept.tar"],
+                                stderr=subprocess.DEVNULL).returncode:
+            print(f"note  what the suite says of failures is not kept: {out}", flush=True)
 
 
 class Run:
@@ -327,7 +330,7 @@ class Run:
                f"mkfs.{self.fs} -q {'-f' if self.fs == 'xfs' else '-F'} {disks[0]}")
             return dict(zip(("TEST_DEV", "SCRATCH_DEV", "LOGWRITES_DEV"), disks),
                         TEST_DIR="/mnt/test", SCRATCH_MNT="/mnt/scratch", FSTYP=self.fs,
-                        HOST_OPTIONS="/dev/null"), tests
+                        CANON_DEVS="yes", HOST_OPTIONS="/dev/null"), tests
         sh(client, f"echo 'TEST_DEVS=({disks[0]})' > /r/suite/config")
         if tests[0].startswith("rnbd/"):    # it maps one of its own, over soft-RoCE of its own
             sh(client, """
