@@ -35,7 +35,8 @@ def guess(t, whom, seed):
 def half_open(t):
     """Of a key that may have two paths half open, the third one is refused."""
     c, d = t.client, t.client2
-    t.server.sh(f"echo 2 > {LIMITS}/max_paths_half_open_per_peer")
+    # the log takes ten refusals in five seconds, and the guesses had more than that
+    t.server.sh(f"sleep 6; echo 2 > {LIMITS}/max_paths_half_open_per_peer")
     heard = d.sh(f"echo 'half 1; on 1; half 1; on 2; half 1' > {PARAMS}/tell || true; "
                  f"cat {PARAMS}/said", timeout=60)
     t.match(heard, "cid 0: refused 28 ", "its third path")
