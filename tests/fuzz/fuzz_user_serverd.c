@@ -57,8 +57,14 @@ struct op {
 	u8 room[] __attribute__((aligned(8)));	/* data, header */
 };
 
-void __wrap_ibtrs_op_reply(struct ibtrs_op *op, int err);
-void __wrap_ibtrs_op_reply(struct ibtrs_op *op, int err)
+void __wrap_ibtrs_op_may_forget(struct ibtrs_op *op);
+void __wrap_ibtrs_op_may_forget(struct ibtrs_op *op)
+{
+	assert(((struct op *)op)->client);	/* it has not been answered */
+}
+
+bool __wrap_ibtrs_op_reply(struct ibtrs_op *op, int err);
+bool __wrap_ibtrs_op_reply(struct ibtrs_op *op, int err)
 {
 	struct client *c = ((struct op *)op)->client;
 	const struct ibnbd_wire_open_rsp *rsp = op->data;
@@ -71,6 +77,7 @@ void __wrap_ibtrs_op_reply(struct ibtrs_op *op, int err)
 	}
 	nr_ops--;
 	free(op);
+	return c->here;
 }
 
 int __wrap_ibtrs_srv_peers(struct ibtrs_srv *srv, u64 session,
