@@ -360,7 +360,6 @@ void serverd_io_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_o
 	}
 	io->op = op;
 	io->open = open;
-	open->inflight++;
 	io->of_open = open->ios;
 	io->at = &open->ios;
 	if (io->of_open)

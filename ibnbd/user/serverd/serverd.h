@@ -269,8 +269,7 @@ struct serverd_open {
 	bool flushed;
 	u64 unclaimed;
 	u32 tries;
-	u32 inflight;
-	struct serverd_io *ios;		/* so many */
+	struct serverd_io *ios;		/* in flight */
 	u64 epoch;
 	struct ibnbd_facts facts;
 	struct serverd_backing b;

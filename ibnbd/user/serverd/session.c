@@ -184,14 +184,14 @@ static bool open_kill(struct serverd *d, struct serverd_open *open)
 	if (open->state != SERVERD_OPEN_LIVE)
 		return false;
 	open->state = SERVERD_OPEN_CLOSING;
-	if (!open->inflight)
+	if (!open->ios)
 		serverd_open_release(d, open);
 	return true;
 }
 
 void serverd_open_put(struct serverd *d, struct serverd_open *open)
 {
-	if (!--open->inflight && open->state == SERVERD_OPEN_CLOSING)
+	if (!open->ios && open->state == SERVERD_OPEN_CLOSING)
 		serverd_open_release(d, open);
 }
 
@@ -289,7 +289,7 @@ static void open_look(struct serverd *d, struct serverd_open *o, u64 now)
 
 	if (o->unclaimed && now > o->unclaimed + SERVERD_UNCLAIMED_MS)
 		serverd_open_lose(d, o, "its client has asked for it, and not come for the answer");
-	if (away && now > away + SERVERD_AWAY_MS && o->state == SERVERD_OPEN_LIVE && o->inflight) {
+	if (away && now > away + SERVERD_AWAY_MS && o->state == SERVERD_OPEN_LIVE && o->ios) {
 		serverd_open_lose(d, o, "it has not ended its requests, and its client cannot come back before that");
 		serverd_io_forget(o);
 	}
