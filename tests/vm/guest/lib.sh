@@ -184,9 +184,6 @@ serve_user() {
 	wait_for 10 grep -q "listens at" /run/serverd.log || fail "$(cat /run/serverd.log)"
 }
 
-# what the server logs, whichever it is
-server_said() { dmesg; cat /run/serverd.log 2> /dev/null || true; }
-
 # ram_disks [COUNT [MiB]]: /dev/ram0 .. with the first COUNT filled, so that no test measures page
 # allocation
 ram_disks() {
