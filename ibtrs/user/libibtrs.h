@@ -550,6 +550,15 @@ IBTRS_API int ibtrs_srv_event(struct ibtrs_srv *srv, uint64_t session, uint32_t 
 IBTRS_API unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
 				       void (*each)(void *priv, const char *peer), void *priv);
 /**
+ * ibtrs_srv_disconnect() - close the paths of a session that come from an address
+ * @session: its number, of an op
+ * @peer: as of ibtrs_srv_peers(); NULL: all paths
+ *
+ * The client is not kept out, and comes back. From any thread. Return: how many were up.
+ */
+IBTRS_API unsigned int ibtrs_srv_disconnect(struct ibtrs_srv *srv, uint64_t session,
+					    const char *peer);
+/**
  * ibtrs_op_reply() - answer a request, exactly once
  * @err: 0 or a negative errno
  *

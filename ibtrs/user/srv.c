@@ -288,6 +288,34 @@ int ibtrs_srv_fd(const struct ibtrs_srv *srv)
 	return srv->ep;
 }
 
+static struct ibtrs_srv_session *srv_session(struct ibtrs_srv *srv, u64 id)
+{
+	struct ibtrs_srv_session *s = srv->sessions;
+
+	while (s && s->id != id)
+		s = s->next;
+	return s;
+}
+
+unsigned int ibtrs_srv_disconnect(struct ibtrs_srv *srv, uint64_t session, const char *peer)
+{
+	const struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&srv->lock);
+	s = srv_session(srv, session);
+	for (path = s ? s->paths : NULL; path; path = path->next) {
+		if (path->state != IBTRS_SRV_PATH_UP || (peer && strcmp(path->peer, peer)))
+			continue;
+		n++;
+		ibtrs_srv_path_close(srv, path);
+	}
+	ibtrs_srv_reap(srv);
+	pthread_mutex_unlock(&srv->lock);
+	return n;
+}
+
 unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
 			     void (*each)(void *priv, const char *peer), void *priv)
 {
@@ -296,8 +324,7 @@ unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&srv->lock);
-	for (s = srv->sessions; s && s->id != session; s = s->next)
-		;
+	s = srv_session(srv, session);
 	for (path = s ? s->paths : NULL; path; path = path->next) {
 		if (path->state != IBTRS_SRV_PATH_UP)
 			continue;

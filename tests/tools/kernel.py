@@ -164,7 +164,7 @@ def main(path, text):
     p = Path(path)
     text = text.strip()
     with open(SYS / "log", "a", errors="surrogateescape") as log:
-        log.write(f"{p.relative_to(SYS)} {text}\n")
+        log.write(f"{os.path.relpath(p, SYS)} {text}\n")
     with open(SYS / "times", "a") as times:
         times.write(f"{time.monotonic()}\n")
     if not p.exists():

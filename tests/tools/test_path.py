@@ -115,8 +115,12 @@ def a_server_in_user_space(w):
     has(w.run("server", "close", "!srv!db1", "--force", want=8).err, "is not loaded")
     for name, text in (("size", 2048), ("identity", "file:" + "0f" * 16), ("claimed", 0),
                        ("sessions/vm7/mapping_path", "db1"), ("sessions/vm7/access_mode", "rw"),
-                       ("sessions/vm7/read_only", 0), ("sessions/vm7/device_id", 77)):
+                       ("sessions/vm7/read_only", 0), ("sessions/vm7/device_id", 77),
+                       ("sessions/vm7/force_close", "")):
         w.put(f"{at}/{name}", text)
+    for name, text in ("auth", "db-1"), ("paths/ip:10.0.0.7/src_addr", "ip:10.0.0.7"):
+        w.put(f"root/run/ibnbd-serverd/sessions/vm7/{name}", text)
+    w.put("root/run/ibnbd-serverd/sessions/vm7/paths/ip:10.0.0.7/disconnect", "")
     w.conf("dev_search_path = /srv\n", "server.conf")
     w.put("root/srv/db1")
     opens = w.json("server", "list")["opens"]
@@ -125,13 +129,19 @@ def a_server_in_user_space(w):
     said = w.run("server", "exports").out
     has(said, "!srv!db1")
     has(said, "search path: /srv")
-    has(w.run("server", "close", "!srv!db1", "--force", want=None).err,
-        "is exported by ibnbd-serverd")
     has(w.run("doctor", want=None).out, "ibnbd-serverd runs, clients have 1 of its exports open")
     hasnt(w.run("doctor", want=None).out, "nothing is exported")
+    eq([(s["name"], s["side"], s["auth"], s["state"], s["nr_devices"])
+        for s in w.json("session", "list")["sessions"]], [("vm7", "server", "db-1", "up", 1)])
+    eq([(p["session"], p["side"], p["src_addr"]) for p in w.json("path", "list")["paths"]],
+       [("vm7", "server", "ip:10.0.0.7")])
     w.server()
     eq(sorted({o["export"] for o in w.json("server", "list")["opens"]}),
        ["!srv!db1", "!srv!disk.img", "sdb"])
+    w.run("server", "close", "!srv!db1", "--force")
+    w.run("server", "disconnect", "vm7")
+    eq(w.log(), ["../root/run/ibnbd-serverd/devices/!srv!db1/sessions/vm7/force_close 1",
+                 "../root/run/ibnbd-serverd/sessions/vm7/paths/ip:10.0.0.7/disconnect 1"])
 
 
 @test

@@ -338,3 +338,55 @@ UNIT_TEST(serverd_says_what_is_open)
 	server_start();
 	serverd_finish();
 }
+
+/* ---- what it orders -------------------------------------------------------------- */
+
+/* By the shell, as an administrator would. @glob: below the directory of what is open. */
+static bool order(const char *glob, const char *text)
+{
+	char cmd[256];
+	unsigned int i;
+
+	snprintf(cmd, sizeof(cmd), "test -p %s/run/%s", dir, glob);
+	for (i = 0; i < 1000 && system(cmd); i++)
+		pause_ms(5);
+	snprintf(cmd, sizeof(cmd), "echo %s > $(ls %s/run/%s)", text, dir, glob);
+	return !system(cmd);
+}
+
+UNIT_TEST(serverd_takes_orders)
+{
+	struct ibnbd_open_rsp r, ro, again;
+	struct client c, c2;
+	u8 buf[512];
+
+	serverd_begin("# no rules\n");
+	if (!client_open_as(&c, "one", true) ||
+	    !CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), 0) || !client_open(&c2, "two") ||
+	    !CHECK_EQ(client_map(&c2, "db1", IBNBD_ACCESS_RO, &ro), 0))
+		abort();
+
+	UNIT_ROW("what is no order");
+	CHECK(order("devices/*/sessions/one/force_close", "2"));
+	CHECK(order("devices/*/sessions/one/force_close", "11"));
+	CHECK_EQ(client_io(&c, r.device_id, IBNBD_OP_READ, 0, 0, buf, 512), 0);
+
+	UNIT_ROW("force_close: of this client alone");
+	CHECK(order("devices/*/sessions/one/force_close", "1"));
+	CHECK(client_hears(&c, IBNBD_EVENT_REVOKED, r.device_id));
+	CHECK(client_io(&c, r.device_id, IBNBD_OP_READ, 0, 0, buf, 512) != 0);
+	CHECK_EQ(client_io(&c2, ro.device_id, IBNBD_OP_READ, 0, 0, buf, 512), 0);
+	CHECK(status_is("db1", "sessions/one/access_mode", NULL));
+	CHECK_EQ(client_map_soon(&c, "db1", IBNBD_ACCESS_RW, &again), 0);
+	CHECK_EQ(client_io(&c, again.device_id, IBNBD_OP_WRITE, 0, 0, buf, 512), 0);
+
+	UNIT_ROW("disconnect: its paths are lost, and it is back");
+	CHECK(order("sessions/one/paths/*/disconnect", "1"));
+	CHECK(status_is("db1", "sessions/one/access_mode", NULL));
+	client_back(&c);
+	CHECK_EQ(client_io(&c2, ro.device_id, IBNBD_OP_READ, 0, 0, buf, 512), 0);
+	CHECK_EQ(client_map_soon(&c, "db1", IBNBD_ACCESS_RW, &again), 0);
+	client_close(&c);
+	client_close(&c2);
+	serverd_finish();
+}

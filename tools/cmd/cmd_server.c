@@ -155,13 +155,9 @@ int cmd_server_close_run(struct cmd_args *a)
 		if (session && of != &e->opens[i])
 			continue;
 		file = say_fmt("%s/force_close", e->opens[i].dir);
-		err = sysfs_exists(file) || sysfs_dry_run ? sysfs_write(file, "1") : ENOTSUP;
+		err = sysfs_write(file, "1");
 		free(file);
-		if (err == ENOTSUP) {
-			say_error(0, "%s is exported by ibnbd-serverd, which takes no such order",
-				  name);
-			say_hint("deny it in /etc/ibnbd/policy.conf, then: systemctl reload ibnbd-serverd");
-		} else if (err)
+		if (err)
 			say_error(0, "cannot close %s of session %s: %s", name, e->opens[i].session,
 				  strerror(err));
 		sum = say_join(sum, say_exit_of(err), first);

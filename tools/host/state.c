@@ -138,14 +138,14 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 	state_numbers(p->dir, "stats/reconnects", tries, 2);
 }
 
-static void state_read_session(struct state_session *s, const char *side, const char *class,
+static void state_read_session(struct state_session *s, const char *side, const char *all,
 			       const char *name)
 {
 	char *paths, *blank;
 	char **names;
 	size_t nr, i;
 
-	s->dir = sysfs_path("class/%s/%s", class, name);
+	s->dir = say_fmt("%s/%s", all, name);
 	s->side = say_dup(side);
 	s->name = say_dup(name);
 	state_fill(&state_type_session, s);
@@ -176,18 +176,19 @@ static void state_read_session(struct state_session *s, const char *side, const 
 	free(paths);
 }
 
-static struct state_session *state_read_sessions(const char *side, const char *class, size_t *nr)
+/* Add those of the directory @path, which is freed. */
+static void state_read_sessions(struct state_session **all, size_t *nr, const char *side,
+				char *path)
 {
-	char *path = sysfs_path("class/%s", class);
-	char **names = sysfs_list(path, nr);
-	struct state_session *all = say_alloc((*nr + 1) * sizeof(*all));
-	size_t i;
+	size_t n, i;
+	char **names = sysfs_list(path, &n);
 
-	for (i = 0; i < *nr; i++)
-		state_read_session(&all[i], side, class, names[i]);
+	*all = say_grow(*all, (*nr + n + 1) * sizeof(**all));
+	memset(*all + *nr, 0, (n + 1) * sizeof(**all));
+	for (i = 0; i < n; i++)
+		state_read_session(&(*all)[(*nr)++], side, path, names[i]);
 	sysfs_list_free(names);
 	free(path);
-	return all;
 }
 
 static void state_read_dev(struct state_dev *d, const char *kname)
@@ -344,8 +345,12 @@ struct state *state_read(void)
 	s->client = sysfs_exists(clt);
 	s->server = sysfs_exists(srv);
 	s->serverd = sysfs_exists(devices);
-	s->sessions = state_read_sessions("client", "ibtrs-client", &s->nr_sessions);
-	s->srv_sessions = state_read_sessions("server", "ibtrs-server", &s->nr_srv_sessions);
+	state_read_sessions(&s->sessions, &s->nr_sessions, "client",
+			    sysfs_path("class/ibtrs-client"));
+	state_read_sessions(&s->srv_sessions, &s->nr_srv_sessions, "server",
+			    sysfs_path("class/ibtrs-server"));
+	state_read_sessions(&s->srv_sessions, &s->nr_srv_sessions, "server",
+			    say_fmt("%s/sessions", user));
 	state_read_devs(s);
 	state_read_exports(s, srv);
 	state_read_exports(s, user);

@@ -13,7 +13,8 @@
 int sysfs_store(const char *path, const char *text)
 {
 	size_t len = strlen(text);
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+	/* (files of ibnbd-serverd are FIFOs: ENXIO if it has died, at once) */
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
 	size_t done = 0;
 	ssize_t n;
 

@@ -208,6 +208,8 @@ static void main_turn(struct serverd *d, int signals)
 	for (i = 0; i < n; i++)
 		if (ev[i].data.fd == signals)
 			main_signal(d, signals);
+		else if (ev[i].data.fd == d->status.ep)
+			serverd_status_ready(d);
 		else
 			serverd_nbd_ready(d, ev[i].data.fd, ev[i].events);
 	serverd_ring_done(d);
@@ -359,9 +361,10 @@ static int main_run(struct serverd *d)
 	err = err ?: main_watch(d, ibtrs_srv_fd(d->srv));
 	err = err ?: main_watch(d, serverd_ring_fd(d));
 	err = err ?: main_watch(d, d->jobs_fd);
+	serverd_status_start(d);
+	err = err ?: main_watch(d, d->status.ep);
 	if (err)
 		return say_error(SAY_FAILED, "no epoll set: %s", strerror(-err));
-	serverd_status_start(d);
 	serverd_status_look(d);
 	notify_systemd("READY=1");
 	while (!d->stopping) {

@@ -416,21 +416,28 @@ bool serverd_nbd_can(const struct serverd_nbd *n, enum serverd_nbd_ability what)
 /* The connection broke, and serverd_export_cut() has been called. */
 bool serverd_nbd_gone(const struct serverd_nbd *n);
 
-/* ---- status.c: what clients have open, for the command ibnbd ---------------------- */
+/* ---- status.c: who is connected with what open, for the command ibnbd -------------- */
 
 /**
  * struct serverd_status - the files that say it
  * @dir: where they are; -1: nowhere, the server is no service of systemd
  * @said: what they say
  * @nr: of the newest tree
+ * @orders: the files that take them; @nr_orders: how many there have been; @ep: readable when
+ *	something was written to one
  */
 struct serverd_status {
 	int dir;
 	char *said;
 	unsigned int nr;
+	struct status_order *orders;
+	unsigned int nr_orders;
+	int ep;
 };
 
 void serverd_status_start(struct serverd *d);
+/* Follow an order, if one was given. */
+void serverd_status_ready(struct serverd *d);
 /* Says it anew if something has changed. */
 void serverd_status_look(struct serverd *d);
 void serverd_status_stop(struct serverd *d);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What clients have open, for `ibnbd server list` and `ibnbd doctor`: below the directory that
- * systemd makes for the service, RUNTIME_DIRECTORY, in the form of ctl/devices of the kernel's
- * server (docs/sysfs.md), as far as those commands read it. Each change replaces the whole tree at
- * once: `devices` is a link to the newest one.
+ * Who is connected and what they have open, for the command ibnbd: below the directory that systemd
+ * makes for the service, RUNTIME_DIRECTORY, `sessions` and `devices` have the form of the kernel
+ * server's class/ibtrs-server and ctl/devices (docs/sysfs.md), as far as the command reads them.
+ * Each change replaces the whole tree at once: `.tree` is a link to the newest one.
+ *
+ * A file that takes an order is a link to a FIFO, which outlives the tree, so that no order is lost
+ * between two of them. Whoever may write there may give orders: the server's user, and root.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "ibnbd/logic/text.h"
@@ -72,6 +76,139 @@ static void status_remove(int at, const char *name)
 	unlinkat(at, name, AT_REMOVEDIR);
 }
 
+/* ---- orders ---------------------------------------------------------------------- */
+
+/*
+ * Close the open @id, or if @peer says so the paths from there, of the session @session. @tree: the
+ * newest one that has it.
+ */
+struct status_order {
+	struct status_order *next;
+	u64 session;
+	u32 id;
+	char peer[IBTRS_ADDR_STR_MAX];
+	unsigned int nr;
+	unsigned int tree;
+	int fd;
+};
+
+static void order_name(const struct status_order *o, char name[32])
+{
+	snprintf(name, 32, ".orders/%u", o->nr);
+}
+
+static struct status_order *order_find(struct serverd *d, u64 session, u32 id, const char *peer)
+{
+	struct status_order *o = d->status.orders;
+
+	while (o && (o->session != session || o->id != id || strcmp(o->peer, peer)))
+		o = o->next;
+	return o;
+}
+
+static struct status_order *order_new(struct serverd *d, u64 session, u32 id, const char *peer)
+{
+	struct status_order *o = calloc(1, sizeof(*o));
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = o };
+	char name[32];
+
+	if (!o)
+		return NULL;
+	o->session = session;
+	o->id = id;
+	snprintf(o->peer, sizeof(o->peer), "%s", peer);
+	o->nr = d->status.nr_orders++;
+	order_name(o, name);
+	o->fd = mkfifoat(d->status.dir, name, 0600) ? -1 :
+		openat(d->status.dir, name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (o->fd < 0 || epoll_ctl(d->status.ep, EPOLL_CTL_ADD, o->fd, &ev)) {
+		serverd_log("cannot take orders about session number %llu: %s",
+			    (unsigned long long)session, strerror(errno));
+		unlinkat(d->status.dir, name, 0);
+		if (o->fd >= 0)
+			close(o->fd);
+		free(o);
+		return NULL;
+	}
+	o->next = d->status.orders;
+	d->status.orders = o;
+	return o;
+}
+
+/* Those that are in no tree newer than @tree. */
+static void orders_end(struct serverd *d, unsigned int tree)
+{
+	struct status_order **at = &d->status.orders, *o;
+	char name[32];
+
+	while ((o = *at)) {
+		if (o->tree > tree) {
+			at = &o->next;
+			continue;
+		}
+		*at = o->next;
+		order_name(o, name);
+		unlinkat(d->status.dir, name, 0);
+		close(o->fd);
+		free(o);
+	}
+}
+
+/* The file @name of @dir, which is four directories below RUNTIME_DIRECTORY, takes the order. */
+static void status_order(struct serverd *d, int dir, const char *name, u64 session, u32 id,
+			 const char *peer)
+{
+	struct status_order *o = order_find(d, session, id, peer) ?:
+				 order_new(d, session, id, peer);
+	char fifo[32], to[64];
+
+	if (!o)
+		return;
+	o->tree = d->status.nr;
+	order_name(o, fifo);
+	snprintf(to, sizeof(to), "../../../../../%s", fifo);
+	if (symlinkat(to, dir, name))
+		serverd_log("cannot take orders by %s: %s", name, strerror(errno));
+}
+
+static void order_do(struct serverd *d, const struct status_order *o)
+{
+	struct serverd_session *s = d->sessions;
+	struct serverd_open *open;
+
+	while (s && s->number != o->session)
+		s = s->next;
+	if (!s || d->stopping)
+		return;
+	if (*o->peer) {
+		serverd_log("session %s: its paths from %s are closed by order", s->name, o->peer);
+		ibtrs_srv_disconnect(d->srv, s->number, o->peer);
+		return;
+	}
+	open = serverd_session_find(s, o->id);
+	if (open) {
+		serverd_open_tell(d, open, IBNBD_EVENT_REVOKED);
+		serverd_open_lose(d, open, "by force");
+	}
+}
+
+void serverd_status_ready(struct serverd *d)
+{
+	struct epoll_event ev;
+	struct status_order *o;
+	char text[64];
+	ssize_t n;
+
+	if (epoll_wait(d->status.ep, &ev, 1, 0) != 1)
+		return;
+	o = ev.data.ptr;
+	n = read(o->fd, text, sizeof(text));
+	if ((n == 1 || (n == 2 && text[1] == '\n')) && *text == '1')
+		order_do(d, o);
+	else if (n > 0)
+		serverd_log("an order was not taken: write 1 to it");
+}
+
 /* ---- what is there ------------------------------------------------------------- */
 
 static void status_name(const struct serverd_export *e, const struct serverd_open *o, char *name,
@@ -110,7 +247,7 @@ static void status_identity(int dir, const struct serverd_export *e, const struc
 		status_put(dir, "identity", "%s:%s\n", ibnbd_identity_word(e->identity.kind), hex);
 }
 
-static void status_open(int sessions, const struct serverd_open *o)
+static void status_open(struct serverd *d, int sessions, const struct serverd_open *o)
 {
 	int dir = status_dir(sessions, o->session->name);
 
@@ -120,10 +257,11 @@ static void status_open(int sessions, const struct serverd_open *o)
 	status_put(dir, "access_mode", "%s\n", ibnbd_access_word(o->access));
 	status_put(dir, "read_only", "%d\n", !ibnbd_access_writes(o->access));
 	status_put(dir, "device_id", "%u\n", o->id);
+	status_order(d, dir, "force_close", o->session->number, o->id, "");
 	close(dir);
 }
 
-static void status_export(int devices, const struct serverd_export *e)
+static void status_export(struct serverd *d, int devices, const struct serverd_export *e)
 {
 	const struct serverd_open *o = e->opens;
 	char name[IBNBD_LINKNAME_MAX], link[IBNBD_LINKNAME_MAX + 32];
@@ -147,15 +285,72 @@ static void status_export(int devices, const struct serverd_export *e)
 	sessions = status_dir(dir, "sessions");
 	for (; o && sessions >= 0; o = o->of_export)
 		if (o->state == SERVERD_OPEN_LIVE)
-			status_open(sessions, o);
+			status_open(d, sessions, o);
 	if (sessions >= 0)
 		close(sessions);
 	close(dir);
 }
 
+#define STATUS_PATHS	64	/* of a session */
+
+struct status_peers {
+	unsigned int nr;
+	char peer[STATUS_PATHS][IBTRS_ADDR_STR_MAX];
+};
+
+static void status_peer(void *priv, const char *peer)
+{
+	struct status_peers *p = priv;
+
+	if (p->nr < STATUS_PATHS)
+		snprintf(p->peer[p->nr++], sizeof(p->peer[0]), "%s", peer);
+}
+
+static void status_path(struct serverd *d, int paths, const struct serverd_session *s,
+			const char *peer)
+{
+	char name[IBNBD_LINKNAME_MAX];
+	int dir;
+
+	ibnbd_linkname(peer, '#', name, sizeof(name));
+	dir = status_dir(paths, name);
+	if (dir < 0)
+		return;
+	status_put(dir, "src_addr", "%s\n", peer);
+	status_order(d, dir, "disconnect", s->number, 0, peer);
+	close(dir);
+}
+
+static void status_session(struct serverd *d, int sessions, const struct serverd_session *s)
+{
+	struct status_peers peers = { 0 };
+	int dir, paths;
+	unsigned int i;
+
+	ibtrs_srv_peers(d->srv, s->number, status_peer, &peers);
+	if (!peers.nr)
+		return;
+	dir = status_dir(sessions, s->name);
+	if (dir < 0)
+		return;
+	status_put(dir, "auth", "%s\n", s->key);
+	paths = status_dir(dir, "paths");
+	for (i = 0; i < peers.nr && paths >= 0; i++)
+		status_path(d, paths, s, peers.peer[i]);
+	if (paths >= 0)
+		close(paths);
+	close(dir);
+}
+
+static void status_text_peer(void *priv, const char *peer)
+{
+	fprintf(priv, "%s\n", peer);
+}
+
 /* All of it that may change, as a text. Allocated, or NULL. */
 static char *status_text(const struct serverd *d)
 {
+	const struct serverd_session *s;
 	const struct serverd_export *e;
 	const struct serverd_open *o;
 	char *text = NULL;
@@ -170,39 +365,78 @@ static char *status_text(const struct serverd *d)
 		for (o = e->opens; o; o = o->of_export)
 			fprintf(f, "%p %u %d\n", (const void *)o, o->id, o->state);
 	}
+	for (s = d->sessions; s; s = s->next) {
+		fprintf(f, "%llu\n", (unsigned long long)s->number);
+		ibtrs_srv_peers(d->srv, s->number, status_text_peer, f);
+	}
 	fclose(f);
 	return text;
 }
 
+static void status_tree(struct serverd *d, int tree)
+{
+	int devices = status_dir(tree, "devices"), sessions = status_dir(tree, "sessions");
+	const struct serverd_session *s;
+	const struct serverd_export *e;
+
+	for (e = d->exports; e && devices >= 0; e = e->next)
+		status_export(d, devices, e);
+	for (s = d->sessions; s && sessions >= 0; s = s->next)
+		status_session(d, sessions, s);
+	if (devices >= 0)
+		close(devices);
+	if (sessions >= 0)
+		close(sessions);
+}
+
 static void status_publish(struct serverd *d)
 {
-	char tree[32], old[32];
-	const struct serverd_export *e;
-	int dir;
+	char name[32], old[32];
+	int tree;
 
-	snprintf(old, sizeof(old), ".devices.%u", d->status.nr);
-	snprintf(tree, sizeof(tree), ".devices.%u", ++d->status.nr);
-	status_remove(d->status.dir, tree);
-	dir = status_dir(d->status.dir, tree);
-	if (dir < 0)
+	snprintf(old, sizeof(old), ".tree.%u", d->status.nr);
+	snprintf(name, sizeof(name), ".tree.%u", ++d->status.nr);
+	status_remove(d->status.dir, name);
+	tree = status_dir(d->status.dir, name);
+	if (tree < 0)
 		return;
-	for (e = d->exports; e; e = e->next)
-		status_export(dir, e);
-	close(dir);
-	unlinkat(d->status.dir, ".devices", 0);
-	if (symlinkat(tree, d->status.dir, ".devices") ||
-	    renameat(d->status.dir, ".devices", d->status.dir, "devices"))
+	status_tree(d, tree);
+	close(tree);
+	unlinkat(d->status.dir, ".new", 0);
+	if (symlinkat(name, d->status.dir, ".new") ||
+	    renameat(d->status.dir, ".new", d->status.dir, ".tree"))
 		serverd_log("cannot say what clients have open: %s", strerror(errno));
 	status_remove(d->status.dir, old);
+	orders_end(d, d->status.nr - 1);
 }
+
+static const char *const status_links[] = { "devices", "sessions" };
 
 void serverd_status_start(struct serverd *d)
 {
 	const char *path = getenv("RUNTIME_DIRECTORY");
+	char to[32];
+	size_t i;
+	int dir;
 
-	d->status.dir = path && *path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (path && *path && d->status.dir < 0)
+	d->status.dir = -1;
+	d->status.ep = epoll_create1(EPOLL_CLOEXEC);
+	if (!path || !*path)
+		return;
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0)
+		status_remove(dir, ".orders");	/* of one that was killed */
+	if (dir < 0 || d->status.ep < 0 || mkdirat(dir, ".orders", 0755)) {
 		serverd_log("cannot say in %s what clients have open: %s", path, strerror(errno));
+		return;
+	}
+	for (i = 0; i < 2; i++) {
+		snprintf(to, sizeof(to), ".tree/%s", status_links[i]);
+		unlinkat(dir, status_links[i], 0);
+		if (symlinkat(to, dir, status_links[i]))
+			serverd_log("%s/%s: %s", path, status_links[i], strerror(errno));
+	}
+	d->status.dir = dir;
 }
 
 void serverd_status_look(struct serverd *d)
@@ -224,12 +458,18 @@ void serverd_status_look(struct serverd *d)
 void serverd_status_stop(struct serverd *d)
 {
 	char tree[32];
+	size_t i;
 
+	close(d->status.ep);
 	if (d->status.dir < 0)
 		return;
-	snprintf(tree, sizeof(tree), ".devices.%u", d->status.nr);
-	unlinkat(d->status.dir, "devices", 0);
+	orders_end(d, d->status.nr);
+	for (i = 0; i < 2; i++)
+		unlinkat(d->status.dir, status_links[i], 0);
+	unlinkat(d->status.dir, ".tree", 0);
+	snprintf(tree, sizeof(tree), ".tree.%u", d->status.nr);
 	status_remove(d->status.dir, tree);
+	status_remove(d->status.dir, ".orders");
 	close(d->status.dir);
 	free(d->status.said);
 }
