@@ -198,6 +198,9 @@ class Cluster(case.T):
             s.sh("systemctl start corosync pacemaker", 60)
         self.wait(lambda: all(sorted(s.rc("crm_node -p")[1].split()) == sorted(NAMES)
                               for s in self.stores), 90, "both are members")
+        # it writes its version when it has been elected; pcs would make the same set of properties
+        self.wait(lambda: not self.stores[0].rc("crm_attribute -t crm_config -n dc-version -G")[0],
+                  90, "one of them is the DC")
 
     def running(self, timeout=90):
         """All resources of the group are started somewhere."""
