@@ -2,15 +2,20 @@
 """What two implementations have to say to each other:
 the talk that the cases of peers/ let every pair hold.
 
-A pair is a client family and a server family, "ibnbd" (ours) or "rnbd" (the kernel's); the disks
-behind the server are ibnbd-testdisk's, which count what reaches them.  Everything is done through
-the block device and the sysfs files that both families have, so that one text tests all pairs.
+A pair is a client family and a server family, "ibnbd" (ours), "rnbd" (the kernel's) or "user" (ours
+in user space: ibnbd-serverd; libibnbd by nbdkit and nbd, class UserClient); the disks behind the
+server are ibnbd-testdisk's, which count what reaches them.  Everything is done through the block
+device and the sysfs files that both families have, so that one text tests all pairs.
 """
 import re
-import case, vm
+import case, image, vm
 
 COUNTS = "/sys/module/ibnbd_testdisk/parameters/counts"
-OURS, KERNEL = "ibnbd", "rnbd"
+OURS, KERNEL, USER = "ibnbd", "rnbd", "user"
+# where they are built and installed; without, a pair with user space is left out
+PROGRAMS = [image.REPO / "build/serverd/ibnbd-serverd", image.REPO / "build/lib/ibnbd-ping",
+            image.REPO / "build/lib/nbdkit-ibnbd-plugin.so",
+            *filter(None, map(image.which, ("nbdkit", "nbd-client")))]
 NEEDS = ["rnbd-client", "rnbd-server", "ibnbd-testdisk"]
 MEM = 3072          # soft-RoCE of 5.10 takes more than 1 GiB for what the kernel's server registers
 
@@ -96,6 +101,15 @@ def series(t):
     return tuple(int(n) for n in t.image.kver.split(".")[:2])
 
 
+def has_user(t):
+    """Both programs of ours, and those that the client's needs."""
+    missing = [p for p in ("ibnbd-serverd", "nbdkit", "nbd-client")
+               if t.client.rc(f"command -v {p}")[0]]
+    if missing:
+        t.log(f"no pair with user space: there is no {', '.join(missing)}")
+    return not missing
+
+
 def counts(t):
     return {k: int(v) for k, v in (w.split("=") for w in t.server.sh(f"cat {COUNTS}").split())}
 
@@ -104,11 +118,13 @@ class Pair:
     def __init__(self, t, client, server):
         self.t, self.c, self.s = t, t.client, t.server
         self.client, self.server = f"FAMILY={client};", f"FAMILY={server};"
+        self.user = server == USER
         self.ours, self.peer = (client == OURS), (server == KERNEL)
         self.modules = "$PEER_MODULES" if server == KERNEL else "$OUR_MODULES"
 
     def serve(self, words=""):
-        self.s.sh(f"{self.server} serve {words}")
+        # its chunks may always be written to, and it has no word for that
+        self.s.sh("serve_user" if self.user else f"{self.server} serve {words}")
 
     def stop(self):
         self.s.sh(f"unload {self.modules}")
@@ -306,5 +322,42 @@ class Pair:
         self.unmap(dev)
         if whole:
             self.check_read_only()
+        self.stop()
+        self.s.sh("unload ibnbd_testdisk")
+
+
+class UserClient(Pair):
+    """libibnbd at the kernel's server: /dev/nbd0, whose plugin knows the options of a mapping."""
+    def __init__(self, t):
+        super().__init__(t, USER, KERNEL)
+
+    def paths(self):
+        return self.c.sh("n=0; for p in $(paths); do echo path=${p#*@}; done").replace("\n", " ")
+
+    def map(self, words):
+        device, *rest = words.split()
+        self.c.sh(f"nbd_disk 0 device={device} {self.paths()} {' '.join(rest)}")
+        return "/dev/nbd0"
+
+    def unmap(self, *devs):
+        self.c.sh("nbd-client -d /dev/nbd0; pkill -TERM -x nbdkit; "
+                  "wait_for 20 bash -c '! pgrep -x nbdkit'; rm /run/nbd0")
+
+    def talk(self, always_invalidate):
+        t = self.t
+        t.log(f"--- {self.client} {self.server} always_invalidate={always_invalidate}")
+        self.serve(f"always_invalidate={always_invalidate}")
+        self.s.sh("modprobe ibnbd-testdisk nr_disks=2")
+        dev = self.map("testdisk0")
+        self.check_io(dev)
+        self.check_flush(dev)
+        self.check_discard(dev)
+        self.check_journal(dev)
+        self.c.fails("ibnbd-ping ip:10.0.0.2 -d nosuchdisk",
+                     "the server exports nothing of that name")
+        self.unmap(dev)
+        dev = self.map("testdisk0 access_mode=ro")
+        t.eq(self.c.sh(f"blockdev --getro {dev}"), "1", "read-only")
+        self.unmap(dev)
         self.stop()
         self.s.sh("unload ibnbd_testdisk")

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-description = ("the kernel's client and our server, always_invalidate Y and N: "
+description = ("the kernel's client and our servers, always_invalidate Y and N: "
                "I/O, flush, discard, zeroes, ro, wrong names")
 crowd = True
-deadline = 500
+deadline = 700
 import interop
 needs = interop.NEEDS
 mem = interop.MEM
+programs = interop.PROGRAMS
 
 
 def run(t):
-    pair = interop.Pair(t, interop.KERNEL, interop.OURS)
+    pair, user = (interop.Pair(t, interop.KERNEL, s) for s in (interop.OURS, interop.USER))
 
     def talk():
         # op 5 of an unknown client may be write-same: none on offer until told
@@ -17,3 +18,5 @@ def run(t):
         pair.talk("N", zeroes=False, whole=False)
 
     interop.with_kernel_client(t, talk)
+    if interop.has_user(t):
+        interop.with_kernel_client(t, lambda: user.talk("-", zeroes=False))

@@ -2,12 +2,13 @@
 description = ("two paths between ours and the kernel's: "
                "both carry I/O, each is lost and comes back under verified writes")
 long = True
-deadline = 900
+deadline = 1200
 links = 2
 import faults as F
 import interop
 needs = interop.NEEDS
 mem = interop.MEM
+programs = interop.PROGRAMS
 
 
 def sent(t):
@@ -92,4 +93,5 @@ def paths(t, client, server):
 
 def run(t):
     interop.repeat(t, lambda: paths(t, interop.OURS, interop.KERNEL))
-    interop.with_kernel_client(t, lambda: paths(t, interop.KERNEL, interop.OURS))
+    for server in (interop.OURS, interop.USER) if interop.has_user(t) else (interop.OURS,):
+        interop.with_kernel_client(t, lambda: paths(t, interop.KERNEL, server))

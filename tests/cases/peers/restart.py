@@ -2,10 +2,11 @@
 description = ("a server's modules go and return under idle disks: "
                "ours resumes by itself, the kernel's after a reconnect")
 long = True
-deadline = 360
+deadline = 500
 import interop
 needs = interop.NEEDS
 mem = interop.MEM
+programs = interop.PROGRAMS
 
 
 def restart(t, client, server):
@@ -44,4 +45,5 @@ def restart(t, client, server):
 
 def run(t):
     restart(t, interop.OURS, interop.KERNEL)
-    interop.with_kernel_client(t, lambda: restart(t, interop.KERNEL, interop.OURS))
+    for server in (interop.OURS, interop.USER) if interop.has_user(t) else (interop.OURS,):
+        interop.with_kernel_client(t, lambda: restart(t, interop.KERNEL, server))
