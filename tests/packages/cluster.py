@@ -122,6 +122,7 @@ class Cluster(case.T):
         self.stores = [Node(m, self) for m in stores]
         self.guests += self.stores
         self.fenced, self.dark, self.over = [], None, threading.Event()
+        self.whole = lambda: None               # waits until either of them could serve
         self.plugs = threading.Thread(target=self.pull_plugs, daemon=True)
 
     # ---- machines --------------------------------------------------------------------------------
@@ -252,6 +253,7 @@ def takes_over(t, w, number, what, strike, cut):
     """One takeover under load: no error, and our part of the pause is below PAUSE. The cluster's
     engine and the other agents, some twenty shell scripts, are slow in an emulated machine."""
     t.settled()
+    t.whole()
     old, before = t.server, len(t.fenced)
     begin = time.monotonic()
     row = w.fault(number, f"{what}, {old.name} had it", lambda: strike(old),
@@ -347,7 +349,8 @@ def shelf_with_lvm(t):
 
 @scene
 def drbd_with_lvm(t):
-    """A disk that DRBD copies, protocol C; each takeover leaves a resync, under the load."""
+    """A disk that DRBD copies, protocol C; each takeover leaves a resync, under the load. A server
+    whose copy is not whole cannot take over, so the next blow waits for that."""
     for s in t.stores:
         s.sh("modprobe drbd; drbdadm create-md --force data; drbdadm up data\n"
              "sed -i 's/^\t# global_filter = .*/\tglobal_filter = [ \"r|^\\/dev\\/vdc$|\" ]/' "
@@ -362,6 +365,8 @@ def drbd_with_lvm(t):
     lines = block("pcs resource create data-drbd")
     assert mark in lines
     resources(t, lines.replace(mark, block("pcs resource create data-lvm")))
+    t.whole = lambda: t.server.sh(
+        "wait_for 180 sh -c 'drbdadm dstate data | grep -x UpToDate/UpToDate'", 240)
     return served(t)
 
 
