@@ -190,17 +190,6 @@ static int mapopt_words_text(const char *words, char *buf, size_t size)
 	}
 }
 
-static int mapopt_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 99;
-}
-
 /* [+-]decimal or [+-]0xhex. A leading zero is refused: some tools read it as octal. */
 static bool mapopt_number(struct mapopt_span v, s64 *out)
 {
@@ -217,9 +206,9 @@ static bool mapopt_number(struct mapopt_span v, s64 *out)
 	if (i == v.len || v.len - i > 12)
 		return false;
 	for (; i < v.len; i++) {
-		int d = mapopt_digit(v.s[i]);
+		int d = ibtrs_hex(v.s[i]);
 
-		if (d >= base)
+		if (d < 0 || d >= base)
 			return false;
 		n = n * base + d;
 	}

@@ -450,13 +450,18 @@ void ibnbd_policy_decide(const struct ibnbd_policy_rules *p, const struct ibnbd_
 	}
 }
 
-void ibnbd_policy_lesser(struct ibnbd_policy_verdict *v, const struct ibnbd_policy_verdict *other)
+void ibnbd_policy_ask(struct ibnbd_policy_question *q, const struct ibtrs_origin *from)
 {
-	bool exclusive = v->exclusive || other->exclusive;
+	struct ibnbd_policy_verdict v;
+	bool exclusive;
 
-	if (other->may < v->may)
-		*v = *other;
-	v->exclusive = exclusive;
+	q->who.from = from;
+	ibnbd_policy_decide(q->rules, &q->who, q->name, &v);
+	exclusive = v.exclusive || (q->answered && q->v.exclusive);
+	if (!q->answered || v.may < q->v.may)
+		q->v = v;
+	q->v.exclusive = exclusive;
+	q->answered = true;
 }
 
 int ibnbd_policy_open(const struct ibnbd_policy_verdict *v, enum ibnbd_access mode,

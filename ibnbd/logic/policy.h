@@ -143,11 +143,25 @@ bool ibnbd_policy_about(const struct ibnbd_policy_rules *p, const struct ibnbd_p
 void ibnbd_policy_decide(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_who *who,
 			 const char *name, struct ibnbd_policy_verdict *v);
 
-/*
- * A peer with several addresses may do only what every one of them allows: @v becomes the lesser of
- * the two verdicts. The disk is exclusive if either verdict says so.
+/**
+ * struct ibnbd_policy_question - the same about a peer with several addresses
+ * @rules, @who, @name: as of ibnbd_policy_decide(); ibnbd_policy_ask() sets @who.from
+ * @v: the answer; what it is before the first address counts for a peer without one
+ * @answered: it is from an address
  */
-void ibnbd_policy_lesser(struct ibnbd_policy_verdict *v, const struct ibnbd_policy_verdict *other);
+struct ibnbd_policy_question {
+	const struct ibnbd_policy_rules *rules;
+	struct ibnbd_policy_who who;
+	const char *name;
+	struct ibnbd_policy_verdict v;
+	bool answered;
+};
+
+/*
+ * The peer comes from this address, too: it may do only what every one of them allows. The disk is
+ * exclusive if any of the verdicts says so.
+ */
+void ibnbd_policy_ask(struct ibnbd_policy_question *q, const struct ibtrs_origin *from);
 
 /**
  * ibnbd_policy_open() - does a verdict allow an OPEN?

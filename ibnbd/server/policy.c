@@ -12,37 +12,20 @@
 
 struct ibnbd_srv_policy __rcu *ibnbd_srv_policy;
 
-struct policy_question {
-	const struct ibnbd_policy_rules *rules;
-	struct ibnbd_policy_who who;
-	const char *name;
-	struct ibnbd_policy_verdict *v;
-	bool answered;
-};
-
 static void policy_ask(void *arg, const struct ibtrs_origin *from)
 {
-	struct policy_question *q = arg;
-	struct ibnbd_policy_verdict v;
-
-	q->who.from = from;
-	ibnbd_policy_decide(q->rules, &q->who, q->name, &v);
-	if (q->answered)
-		ibnbd_policy_lesser(q->v, &v);
-	else
-		*q->v = v;
-	q->answered = true;
+	ibnbd_policy_ask(arg, from);
 }
 
 /* A client that is gone gets the answer of no policy: all that it had open is being closed. */
 static void policy_answer(const struct ibnbd_srv_session *s, const struct ibtrs_origin *from,
 			  const char *name, struct ibnbd_policy_verdict *v)
 {
-	struct policy_question q = { .who.session = s->name, .name = name, .v = v };
+	struct ibnbd_policy_question q = { .who.session = s->name, .name = name,
+					   .v.may = IBNBD_POLICY_UNSAID };
 	struct ibtrs_srv_session *ibtrs;
 	struct ibnbd_srv_policy *p;
 
-	*v = (struct ibnbd_policy_verdict){ .may = IBNBD_POLICY_UNSAID };
 	rcu_read_lock();
 	ibtrs = rcu_dereference(s->ibtrs);
 	p = rcu_dereference(ibnbd_srv_policy);
@@ -50,11 +33,12 @@ static void policy_answer(const struct ibnbd_srv_session *s, const struct ibtrs_
 		q.rules = &p->rules;
 		q.who.key = ibtrs_srv_peer_key(ibtrs);
 		if (from)
-			policy_ask(&q, from);
+			ibnbd_policy_ask(&q, from);
 		else
 			ibtrs_srv_peer_each(ibtrs, policy_ask, &q);
 	}
 	rcu_read_unlock();
+	*v = q.v;
 }
 
 /**

@@ -29,17 +29,6 @@ static int refuse(const char **why, const char *text, int err)
 	return err;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -85,8 +74,8 @@ static bool ip6_parse(const char *s, size_t len, u8 out[16])
 		if (n == 16)
 			return false;
 		v = 0;
-		for (start = i; i < len && i - start < 4 && hex_value(s[i]) >= 0; i++)
-			v = v << 4 | (unsigned int)hex_value(s[i]);
+		for (start = i; i < len && i - start < 4 && ibtrs_hex(s[i]) >= 0; i++)
+			v = v << 4 | (unsigned int)ibtrs_hex(s[i]);
 		if (i < len && s[i] == '.') {
 			if (n > 12 || !ip4_parse(s + start, len - start, b + n))
 				return false;
@@ -195,7 +184,7 @@ static bool is_unknown_prefix(const char *s, size_t len)
 	for (i = 0; i < len && s[i] != ':'; i++) {
 		if (!is_letter(s[i]) && (s[i] < '0' || s[i] > '9'))
 			return false;
-		if (hex_value(s[i]) < 0)
+		if (ibtrs_hex(s[i]) < 0)
 			foreign = true;
 	}
 	return i < len && foreign;

@@ -190,7 +190,7 @@ void ibtrs_clt_calls_end(struct ibtrs_clt *clt, struct ibtrs_io *done)
 
 static int clt_call_wait(struct ibtrs_clt *clt, struct clt_call *call, int timeout_ms)
 {
-	u64 now = ibtrs_user_clock(), end = timeout_ms < 0 ? U64_MAX : now + (u64)timeout_ms;
+	u64 now = ibtrs_user_clock(), end = ibtrs_user_end(timeout_ms);
 
 	for (; !call->done; now = ibtrs_user_clock()) {
 		if (now >= end)

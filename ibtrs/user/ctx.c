@@ -64,6 +64,25 @@ u64 ibtrs_user_clock(void)
 	return ibtrs_user_clock_us() / 1000;
 }
 
+u64 ibtrs_user_end(int timeout_ms)
+{
+	if (timeout_ms > 0)
+		return ibtrs_user_clock() + (u64)timeout_ms;
+	return timeout_ms ? U64_MAX : 0;
+}
+
+int ibtrs_user_sleep(int fd, u64 end, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	u64 now = ibtrs_user_clock();
+
+	if (now >= end)
+		return 0;
+	if (end != U64_MAX && (ms < 0 || (u64)ms > end - now))
+		ms = (int)(end - now);
+	return poll(&p, 1, ms) < 0 && errno != EINTR ? -errno : 1;
+}
+
 int ibtrs_user_random(void *to, size_t len)
 {
 	return getrandom(to, len, 0) == (ssize_t)len ? 0 : -EIO;

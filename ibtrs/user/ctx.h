@@ -43,6 +43,13 @@ void ibtrs_user_signal(int fd);
 void ibtrs_user_settle(int fd);		/* undoes the signals so far */
 u64 ibtrs_user_clock(void);		/* milliseconds of CLOCK_MONOTONIC */
 u64 ibtrs_user_clock_us(void);
+/* When a wait of so long ends; negative: U64_MAX, never; 0: 0, and no clock is read. */
+u64 ibtrs_user_end(int timeout_ms);
+/*
+ * Wait until @fd is readable, for @ms at most if that is not negative. Return: 1: look again; 0: it
+ * is @end; or a negative errno.
+ */
+int ibtrs_user_sleep(int fd, u64 end, int ms);
 int ibtrs_user_random(void *to, size_t len);
 u32 ibtrs_user_jitter(void);
 /* Copies options of any size; -E2BIG: they say something that this library does not know. */

@@ -10,7 +10,6 @@
  * has is awaited as long as a path is up; when the session is shut, it waits for a path, too. So
  * memory is given back only when no thread can touch it any more.
  */
-#include <poll.h>
 #include "ibtrs/user/group.h"
 
 #define GROUP_BATCH	16u
@@ -291,9 +290,9 @@ static struct ibtrs_gio *gq_take(struct ibtrs_gq *gq)
 
 int ibtrs_gq_poll(struct ibtrs_gq *gq, struct ibtrs_gio **done, unsigned int max, int timeout_ms)
 {
-	struct pollfd fd = { .fd = gq->ep, .events = POLLIN };
-	u64 end = timeout_ms > 0 ? ibtrs_user_clock() + (u64)timeout_ms : 0, now;
+	u64 end = ibtrs_user_end(timeout_ms);
 	unsigned int n = 0;
+	int err;
 	u32 i;
 
 	for (;;) {
@@ -307,11 +306,9 @@ int ibtrs_gq_poll(struct ibtrs_gq *gq, struct ibtrs_gio **done, unsigned int max
 		gq_wake_if_ready(gq);
 		if (n || !timeout_ms || !max)
 			return (int)n;
-		now = ibtrs_user_clock();
-		if (timeout_ms > 0 && now >= end)
-			return 0;
-		if (poll(&fd, 1, timeout_ms < 0 ? -1 : (int)(end - now)) < 0 && errno != EINTR)
-			return -errno;
+		err = ibtrs_user_sleep(gq->ep, end, -1);
+		if (err <= 0)
+			return err;
 	}
 }
 

@@ -17,7 +17,6 @@
  * request has been sent: before, its memory is still being read. The window of a read is open from
  * the post to the answer, on that connection alone.
  */
-#include <poll.h>
 #include "ibtrs/logic/fence.h"
 #include "ibtrs/logic/mpath.h"
 #include "ibtrs/proto/imm.h"
@@ -357,9 +356,9 @@ static struct ibtrs_io *q_take_done(struct ibtrs_q *q)
 
 int ibtrs_q_poll(struct ibtrs_q *q, struct ibtrs_io **done, unsigned int max, int timeout_ms)
 {
-	struct pollfd fd = { .fd = q->ep, .events = POLLIN };
-	u64 end = timeout_ms > 0 ? ibtrs_user_clock() + (u64)timeout_ms : 0, now;
+	u64 end = ibtrs_user_end(timeout_ms);
 	unsigned int n = 0;
+	int err;
 
 	for (;;) {
 		pthread_mutex_lock(&q->lock);
@@ -374,11 +373,9 @@ int ibtrs_q_poll(struct ibtrs_q *q, struct ibtrs_io **done, unsigned int max, in
 		pthread_mutex_unlock(&q->lock);
 		if (n || !timeout_ms || !max)
 			return (int)n;
-		now = ibtrs_user_clock();
-		if (timeout_ms > 0 && now >= end)
-			return 0;
-		if (poll(&fd, 1, timeout_ms < 0 ? -1 : (int)(end - now)) < 0 && errno != EINTR)
-			return -errno;
+		err = ibtrs_user_sleep(q->ep, end, -1);
+		if (err <= 0)
+			return err;
 	}
 }
 

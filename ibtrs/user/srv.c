@@ -5,7 +5,6 @@
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -261,10 +260,9 @@ static unsigned int srv_take_ready(struct ibtrs_srv *srv, struct ibtrs_op **op, 
 
 int ibtrs_srv_poll(struct ibtrs_srv *srv, struct ibtrs_op **op, unsigned int max, int timeout_ms)
 {
-	struct pollfd fd = { .fd = srv->ep, .events = POLLIN };
-	u64 end = timeout_ms > 0 ? ibtrs_user_clock() + (u64)timeout_ms : 0, now;
+	u64 end = ibtrs_user_end(timeout_ms);
 	unsigned int n;
-	int ms;
+	int ms, err;
 
 	for (;;) {
 		pthread_mutex_lock(&srv->lock);
@@ -273,13 +271,9 @@ int ibtrs_srv_poll(struct ibtrs_srv *srv, struct ibtrs_op **op, unsigned int max
 		pthread_mutex_unlock(&srv->lock);
 		if (n || !timeout_ms)
 			return (int)n;
-		now = ibtrs_user_clock();
-		if (timeout_ms > 0 && now >= end)
-			return 0;
-		if (timeout_ms > 0 && (ms < 0 || ms > (int)(end - now)))
-			ms = (int)(end - now);
-		if (poll(&fd, 1, ms) < 0 && errno != EINTR)
-			return -errno;
+		err = ibtrs_user_sleep(srv->ep, end, ms);
+		if (err <= 0)
+			return err;
 	}
 }
 

@@ -257,23 +257,49 @@ UNIT_TEST(what_an_open_may_have)
 /* From several addresses: the least of what each may, and kept from the server if any says so. */
 UNIT_TEST(several_addresses)
 {
-	struct ibnbd_policy_verdict a = { .may = IBNBD_POLICY_RW, .line = 1 };
-	struct ibnbd_policy_verdict b = { .may = IBNBD_POLICY_RO, .line = 2, .exclusive = true };
-	struct ibnbd_policy_verdict v = a;
+	static const char text[] = "* addr:10.0.0.1 rw\n* addr:10.0.0.2 ro exclusive\n"
+				   "* addr:10.0.0.3 migration\n* addr:10.0.0.4 deny\n";
+	static const struct {
+		const char *from;	/* last digit of each address, in this order */
+		enum ibnbd_policy_may may;
+		u32 line;
+		bool exclusive;
+	} rows[] = {
+		{ "", IBNBD_POLICY_UNSAID, 0, false },
+		{ "1", IBNBD_POLICY_RW, 1, false },
+		{ "2", IBNBD_POLICY_RO, 2, true },
+		{ "12", IBNBD_POLICY_RO, 2, true },
+		{ "21", IBNBD_POLICY_RO, 2, true },
+		{ "13", IBNBD_POLICY_RW, 1, false },
+		{ "31", IBNBD_POLICY_RW, 1, false },
+		{ "19", IBNBD_POLICY_RW, 1, false },
+		{ "1324", IBNBD_POLICY_DENY, 4, true },
+		{ "4231", IBNBD_POLICY_DENY, 4, true },
+	};
+	struct ibnbd_policy_fault f;
+	const char *c;
+	size_t i;
 
-	ibnbd_policy_lesser(&v, &b);
-	CHECK_EQ(v.may, IBNBD_POLICY_RO);
-	CHECK_EQ(v.line, 2);
-	CHECK(v.exclusive);
-	v = b;
-	ibnbd_policy_lesser(&v, &a);
-	CHECK_EQ(v.may, IBNBD_POLICY_RO);
-	CHECK(v.exclusive);
-	b.may = IBNBD_POLICY_MIGRATION;
-	v = a;
-	ibnbd_policy_lesser(&v, &b);
-	CHECK_EQ(v.line, 1);
-	CHECK(v.exclusive);
+	CHECK_EQ(ibnbd_policy_parse(&p, text, sizeof(text) - 1, &f), 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_policy_question q = {
+			.rules = &p, .who.session = "s", .name = "db1",
+			.v.may = IBNBD_POLICY_UNSAID,
+		};
+
+		UNIT_ROW("from %s", rows[i].from);
+		for (c = rows[i].from; *c; c++) {
+			char text_of[] = "ip:10.0.0.0";
+			struct ibtrs_origin o = { .gid = { .kind = IBTRS_ADDR_NONE } };
+
+			text_of[sizeof(text_of) - 2] = *c;
+			o.addr = addr(text_of);
+			ibnbd_policy_ask(&q, &o);
+		}
+		CHECK_EQ(q.v.may, rows[i].may);
+		CHECK_EQ(q.v.line, rows[i].line);
+		CHECK_EQ(q.v.exclusive, rows[i].exclusive);
+	}
 }
 
 /* InfiniBand: a path by IP has a GID too, and a rule for either decides about it. */

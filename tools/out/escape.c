@@ -72,22 +72,14 @@ static bool escape_formula(unsigned int code)
 
 /* ---- undoing ---- */
 
-static int escape_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The byte that the escape at @s stands for; 0: there is no escape at @s. */
 static unsigned char escape_undone(const char *s, bool first)
 {
 	int byte;
 
-	if (s[0] != '\\' || s[1] != 'x' || escape_digit(s[2]) < 0 || escape_digit(s[3]) < 0)
+	if (s[0] != '\\' || s[1] != 'x' || ibtrs_hex(s[2]) < 0 || ibtrs_hex(s[3]) < 0)
 		return 0;
-	byte = escape_digit(s[2]) << 4 | escape_digit(s[3]);
+	byte = ibtrs_hex(s[2]) << 4 | ibtrs_hex(s[3]);
 	if (byte > ' ' && byte < 0x7f && !strchr("\\\"$`", byte) &&
 	    !(first && escape_formula((unsigned int)byte)))
 		return 0;

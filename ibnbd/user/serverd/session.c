@@ -325,36 +325,20 @@ static void policy_origin(const char *peer, struct ibtrs_origin *from)
 		from->addr.kind = IBTRS_ADDR_NONE;
 }
 
-struct policy_question {
-	const struct ibnbd_policy_rules *rules;
-	struct ibnbd_policy_who who;
-	const char *name;
-	struct ibnbd_policy_verdict *v;
-	bool answered;
-};
-
 static void policy_ask(void *priv, const char *peer)
 {
-	struct policy_question *q = priv;
-	struct ibnbd_policy_verdict v;
 	struct ibtrs_origin from;
 
 	policy_origin(peer, &from);
-	q->who.from = &from;
-	ibnbd_policy_decide(q->rules, &q->who, q->name, &v);
-	if (q->answered)
-		ibnbd_policy_lesser(q->v, &v);
-	else
-		*q->v = v;
-	q->answered = true;
+	ibnbd_policy_ask(priv, &from);
 }
 
-static struct policy_question policy_of(struct serverd *d, const char *session, const char *key,
-					const char *name, struct ibnbd_policy_verdict *v)
+static struct ibnbd_policy_question policy_of(struct serverd *d, const struct serverd_session *s,
+					      const char *name)
 {
-	return (struct policy_question){
-		.rules = d->conf->policy, .name = name, .v = v,
-		.who = { .key = *key ? key : NULL, .session = session },
+	return (struct ibnbd_policy_question){
+		.rules = d->conf->policy, .name = name, .v.may = IBNBD_POLICY_DENY,
+		.who = { .key = *s->key ? s->key : NULL, .session = s->name },
 	};
 }
 
@@ -365,13 +349,13 @@ static struct policy_question policy_of(struct serverd *d, const char *session, 
 void serverd_session_policy(struct serverd *d, const struct serverd_session *s, const char *name,
 			    struct ibnbd_policy_verdict *v)
 {
-	struct policy_question q = policy_of(d, s->name, s->key, name, v);
+	struct ibnbd_policy_question q = policy_of(d, s, name);
 
-	*v = (struct ibnbd_policy_verdict){ .may = IBNBD_POLICY_UNSAID };
-	if (!q.rules)
-		return;
-	v->may = IBNBD_POLICY_DENY;
-	ibtrs_srv_peers(d->srv, s->number, policy_ask, &q);
+	if (q.rules)
+		ibtrs_srv_peers(d->srv, s->number, policy_ask, &q);
+	else
+		q.v.may = IBNBD_POLICY_UNSAID;
+	*v = q.v;
 }
 
 static bool judge_allows(const struct ibnbd_policy_verdict *v, const struct serverd_open *open)
@@ -419,8 +403,7 @@ void serverd_sessions_judge(struct serverd *d)
  */
 static bool admit_joins(struct serverd *d, const struct serverd_session *s, const char *peer)
 {
-	struct ibnbd_policy_verdict v;
-	struct policy_question q;
+	struct ibnbd_policy_question q;
 	struct serverd_open *o;
 	unsigned int i;
 
@@ -428,9 +411,9 @@ static bool admit_joins(struct serverd *d, const struct serverd_session *s, cons
 		for (o = s->table[i]; o; o = o->next) {
 			if (o->state != SERVERD_OPEN_LIVE)
 				continue;
-			q = policy_of(d, s->name, s->key, o->name, &v);
+			q = policy_of(d, s, o->name);
 			policy_ask(&q, peer);
-			if (!judge_allows(&v, o))
+			if (!judge_allows(&q.v, o))
 				return false;
 		}
 	}

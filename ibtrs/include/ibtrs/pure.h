@@ -99,4 +99,13 @@ static inline unsigned int ibtrs_bits(u64 n)
 	return b;
 }
 
+/* The value of a hexadecimal digit, or -1. */
+static inline int ibtrs_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 #endif
