@@ -26,7 +26,8 @@ MIXED = "--bsrange=512-128k --blockalign=512 --iodepth=4 --output=/dev/null"
 
 # soft-RoCE repeats a memory registration when it repeats the packets after it, refuses its own
 # repetition, and leaves a queue pair that neither works nor says so.  The kernel's client waits for
-# ever for such a one.  (Ours must not.)
+# ever for such a one, and so does whoever waits for an answer of the kernel's server.  (Our ends
+# must not have one.)
 LOST_MR = r"rxe_reg_fast_mr: .* not free"
 # That of 5.10 frees a queue pair whose last reference goes in an interrupt, a packet's, while the
 # work that is to clean it up still waits: the work runs in freed memory.  Our client waits for
@@ -43,18 +44,19 @@ class Lost(Exception):
     """soft-RoCE got in the way of a talk."""
 
 
-def excused(t, talk):
-    """Hold a talk of the kernel's client.  That it got stuck while soft-RoCE lost a registration is
-    no failure, but Lost, and so is what it fails when our server has closed that path for it; that
-    a machine died or data is wrong is one, and so is what was lost before the talk began."""
-    news = news_from_here(t)
+def excused(t, talk, guests=None):
+    """Hold a talk of the kernel's client, or server, which is one of the guests.  That it got stuck
+    while soft-RoCE lost a registration there is no failure, but Lost, and so is what a client fails
+    when our server has closed that path for it; that a machine died or data is wrong is one, and so
+    is what was lost before the talk began."""
+    news = news_from_here(t, guests)
     try:
         talk()
     except (case.Failed, vm.JobTimeout) as e:
         if not re.search(LOST_MR, news()) or \
                 not re.search(STUCK, str(e)) and CLOSED not in news():
             raise
-        raise Lost("a memory registration under the kernel's client") from e
+        raise Lost("a memory registration under the kernel's end") from e
 
 
 def repeat(t, talk):
@@ -83,16 +85,21 @@ def repeat(t, talk):
     t.fail(f"soft-RoCE lost something each of {TRIES} times; the last time {lost}")
 
 
-def news_from_here(t):
+def news_from_here(t, guests=None):
     """A function: what the kernels have logged since;
     the last words of one that died are on its console alone."""
-    before = {g: (len(g.vm.kernel_log()), len(g.vm.console_log())) for g in t.guests}
+    guests = guests or t.guests
+    before = {g: (len(g.vm.kernel_log()), len(g.vm.console_log())) for g in guests}
     return lambda: "\n".join(g.vm.kernel_log()[n:] + g.vm.console_log()[m:]
                              for g, (n, m) in before.items())
 
 
 def with_kernel_client(t, talk):
     repeat(t, lambda: excused(t, talk))
+
+
+def with_kernel_server(t, talk):
+    repeat(t, lambda: excused(t, talk, [t.server]))
 
 
 def series(t):

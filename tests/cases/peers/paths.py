@@ -91,7 +91,43 @@ def paths(t, client, server):
     s.sh("unload ibnbd_testdisk")
 
 
+def user_paths(t):
+    """libibnbd at the kernel's server, under the integrity checker: a path falls silent, both links
+    go dark, the server's modules go and return."""
+    c, s, pair = t.client, t.server, interop.UserClient(t)
+    pair.serve()
+    s.sh("modprobe ibnbd-testdisk size_mb=16")
+    dev = pair.map("testdisk0")
+    up = lambda n, what: t.wait(
+        lambda: s.sh("ls /sys/class/rtrs-server/nbd0/paths").count("@") == n, 60, what)
+    w = F.Work(t, c, dev, stack="libibnbd", flush=20, states="/sys/block/nbd0/size")
+    up(2, "both paths")
+    for link in 0, 1:
+        s.link(link, False)
+        up(1, f"link {link} is silent, and the server has noticed")
+        t.wait(w.flows, 20, "I/O on the other path")
+        s.link(link, True)
+        up(2, f"the path of link {link} is back")
+    for i in range(2):
+        c.link(i, False)
+    c.sh("sleep 15")
+    for i in range(2):
+        c.link(i, True)
+    t.wait(w.flows, 40, "both links were dark: I/O flows")
+    pair.stop()
+    s.sh("sleep 2")
+    pair.serve()
+    t.wait(w.flows, 60, "the server's modules were loaded again: I/O flows")
+    w.stop()
+    pair.unmap(dev)
+    F.prove(t, s, "/dev/testdisk0", [w], w.blocks)
+    pair.stop()
+    s.sh("unload ibnbd_testdisk")
+
+
 def run(t):
-    interop.repeat(t, lambda: paths(t, interop.OURS, interop.KERNEL))
+    interop.with_kernel_server(t, lambda: paths(t, interop.OURS, interop.KERNEL))
     for server in (interop.OURS, interop.USER) if interop.has_user(t) else (interop.OURS,):
         interop.with_kernel_client(t, lambda: paths(t, interop.KERNEL, server))
+    if interop.has_user(t):
+        interop.with_kernel_server(t, lambda: user_paths(t))
