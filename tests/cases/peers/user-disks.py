@@ -55,12 +55,30 @@ def kernel_client(t):
     s.link(0, True)
     t.wait(w.all_up, 40, "both paths are back")
     pings(t, c)
+    s.sh("ibnbd server disconnect s1")
+    t.wait(lambda: s.sh("cat /run/serverd.log").count("closed by order") == 2, 10, "both paths")
+    goes_on("its paths were closed by order")
+    t.wait(w.all_up, 20, "both paths are back from that")
     ends("TERM")
     t.match(s.sh("cat /run/serverd.log"), "ended with status 0", "ibnbd-serverd")
     s.sh("serve")
     goes_on("back to the kernel's server")
     w.end("/dev/vda")
     s.sh("blkdiscard -z /dev/vda")
+
+
+def closed(t):
+    """An administrator of ibnbd-serverd takes the disk away."""
+    c, s = t.client, t.server
+    s.sh("unload $OUR_MODULES; serve_user")
+    dev = c.sh("map vda")
+    t.wait(lambda: "vda" in s.sh("ibnbd server list"), 5, "ibnbd-serverd says what is open")
+    s.sh("ibnbd server close vda --force")
+    t.wait(lambda: c.sh(f"dev_attr {dev} state_detail") == "fenced", 10, "the client knows")
+    t.eq(c.sh(f"dev_attr {dev} reason"), "the server closed the export", "reason")
+    t.wait(lambda: not s.sh("exports"), 5, "nothing is open")
+    c.sh(f"unmap {dev}")
+    s.sh("unload $OUR_MODULES; serve")
 
 
 def user_client(t):
@@ -96,4 +114,5 @@ def run(t):
     for machine in c, s:
         machine.sh("modprobe rdma_ucm")
     kernel_client(t)
+    closed(t)
     user_client(t)
