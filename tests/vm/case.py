@@ -95,6 +95,10 @@ class Guest:
             raise Failed(f"{self.name}: status {rc} of:\n{script.strip()}\n--- output ---\n{out}")
         return out
 
+    def serves_user(self):
+        """Is its `serve` ibnbd-serverd's (guest/serve-user)?"""
+        return self.rc("[ -x /bin/serve-user ]")[0] == 0
+
     def fails(self, script, pattern="", timeout=30):
         """Run a script that must fail, saying something that matches the pattern; its output."""
         rc, out = self.rc(script, timeout)

@@ -64,7 +64,7 @@ def run(t):
     s.sh("modprobe ibnbd-testdisk nr_disks=3 size_mb=32 fail_loses=1; " + FILES
          + "serve dev_search_path=/exp")
     # ibnbd-serverd writes past the page cache when the file allows it, however it was opened
-    user = s.rc("[ -x /bin/serve-user ]")[0] == 0
+    user = s.serves_user()
     for kind in ("disk", "direct") if user else ("disk", "buffered", "direct"):
         t.log(f"--- {kind}: sent again, and nobody hears of it")
         dev = open_kind(kind, "replay")

@@ -77,7 +77,7 @@ def run(t):
     c.sh(f"unmap {dev}")
     for d in ("mapper/d", "loop0p1", "ram0"):
         c.sh(f"unmap {maps[d]}")
-    if s.rc("[ -x /bin/serve-user ]")[0] == 0:      # reads /sys/dev/block
+    if s.serves_user():      # reads /sys/dev/block
         return
 
     t.log("--- what cannot be read is not taken for none")

@@ -34,7 +34,7 @@ def run(t):
     t.ok(time.monotonic() - t0 < DELAY - 10, "the disk still hangs")
     w.limit(row, Tstall=AWAY + 10, Nerr=0)
     t.ok(row["Tstall"] > AWAY - 5, f"half a minute of patience: {row['Tstall']} s")
-    user = s.rc("[ -x /bin/serve-user ]")[0] == 0
+    user = s.serves_user()
     t.match(s.sh("cat /run/serverd.log") if user else s.kernel_news(),
             "testdisk0 is closed: it has not ended its requests, "
             "and its client cannot come back before that", "the server's log")
