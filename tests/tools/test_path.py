@@ -135,6 +135,9 @@ def a_server_in_user_space(w):
         for s in w.json("session", "list")["sessions"]], [("vm7", "server", "db-1", "up", 1)])
     eq([(p["session"], p["side"], p["src_addr"]) for p in w.json("path", "list")["paths"]],
        [("vm7", "server", "ip:10.0.0.7")])
+    for verb, instead in ("start", "systemctl reload"), ("stop", "systemctl stop"):
+        err = w.run("server", verb, want=5).err
+        has(err, "ibnbd-serverd exports here", f"{instead} ibnbd-serverd")
     w.server()
     eq(sorted({o["export"] for o in w.json("server", "list")["opens"]}),
        ["!srv!db1", "!srv!disk.img", "sdb"])

@@ -293,14 +293,27 @@ static void server_wait(const struct server_conf *c, const char *dir, int64_t se
 	free(now);
 }
 
+/* The same disks, records and port are not for two servers. */
+static int server_not_serverd(const struct state *s, const char *instead)
+{
+	if (!s->serverd || sysfs_dry_run)
+		return SAY_DONE;
+	say_error(SAY_BUSY, "ibnbd-serverd exports here, in place of the driver");
+	say_hint("%s", instead);
+	return SAY_BUSY;
+}
+
 static int server_start(struct cmd_args *a, const struct server_conf *c,
 			const struct policy_conf *p, int64_t wait, int (*ready)(void *), void *arg)
 {
 	char *dir = sysfs_path(SERVER_PARAMETERS);
-	int rc;
+	struct state *s = state_read();
+	int rc = server_not_serverd(s, "systemctl reload ibnbd-serverd");
 
-	server_wait(c, dir, sysfs_dry_run ? 0 : wait);
-	rc = ready ? ready(arg) : SAY_DONE;
+	state_free(s);
+	if (!rc)
+		server_wait(c, dir, sysfs_dry_run ? 0 : wait);
+	rc = rc ? rc : ready ? ready(arg) : SAY_DONE;
 	if (!rc && sysfs_exists(dir))
 		rc = server_apply(a, c, p, dir);
 	else if (!rc && (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run)))
@@ -366,13 +379,13 @@ int cmd_server_stop_run(struct cmd_args *a)
 {
 	char *dir = sysfs_path(SERVER_PARAMETERS), *file;
 	struct state *s = state_read();
-	int rc = SAY_DONE, err;
+	int rc = server_not_serverd(s, "systemctl stop ibnbd-serverd"), err;
 
-	if (s->server && s->nr_exports && !ARG(a, force)) {
+	if (!rc && s->server && s->nr_exports && !ARG(a, force)) {
 		rc = say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports,
 			       s->nr_exports == 1 ? " is" : "s are");
 		say_hint("ibnbd server list; --force takes them away");
-	} else if (s->server) {
+	} else if (!rc && s->server) {
 		file = say_fmt("%s/dev_search_path", dir);
 		err = sysfs_write(file, "\n");
 		free(file);
