@@ -368,7 +368,8 @@ UNIT_TEST(serverd_takes_orders)
 
 	UNIT_ROW("what is no order");
 	CHECK(order("devices/*/sessions/one/force_close", "2"));
-	CHECK(order("devices/*/sessions/one/force_close", "11"));
+	CHECK(order("devices/*/sessions/one/force_close", "12"));
+	CHECK(order("devices/*/sessions/one/force_close", ""));
 	CHECK_EQ(client_io(&c, r.device_id, IBNBD_OP_READ, 0, 0, buf, 512), 0);
 
 	UNIT_ROW("force_close: of this client alone");

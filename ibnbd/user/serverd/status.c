@@ -192,21 +192,25 @@ static void order_do(struct serverd *d, const struct status_order *o)
 	}
 }
 
+/* What several have written arrives as one text: each line is an order, 11 is two. */
 void serverd_status_ready(struct serverd *d)
 {
+	char text[64], *rest = text, *line;
 	struct epoll_event ev;
 	struct status_order *o;
-	char text[64];
 	ssize_t n;
 
 	if (epoll_wait(d->status.ep, &ev, 1, 0) != 1)
 		return;
 	o = ev.data.ptr;
-	n = read(o->fd, text, sizeof(text));
-	if ((n == 1 || (n == 2 && text[1] == '\n')) && *text == '1')
-		order_do(d, o);
-	else if (n > 0)
-		serverd_log("an order was not taken: write 1 to it");
+	n = read(o->fd, text, sizeof(text) - 1);
+	text[n < 0 ? 0 : n] = 0;
+	while ((line = strsep(&rest, "\n"))) {
+		if (*line && !line[strspn(line, "1")])
+			order_do(d, o);
+		else if (*line)
+			serverd_log("an order was not taken: write 1 to it");
+	}
 }
 
 /* ---- what is there ------------------------------------------------------------- */
