@@ -490,7 +490,8 @@ def watch_takes_a_leg_back(w):
 
 @test
 def watch_damps_a_leg_whose_disk_fails(w):
-    """Open, and dropped at each write: taken back twice, and then every 10 seconds."""
+    """Open, and dropped at each write: taken back twice, and then every 10 seconds. One that was
+    whole for a while is well."""
     mirror(w)
     leg(w, 1, "open", "faulty")
     watch = Watch(w)
@@ -501,6 +502,11 @@ def watch_damps_a_leg_whose_disk_fails(w):
     watch.says("data-b was dropped again soon", "every 10 seconds", "disk of its server")
     eq(taken(), 2)
     watch.until("taken back once more", lambda: taken() == 3, 30)
+    leg(w, 1, "open", "in_sync")
+    time.sleep(9)           # two looks, and what makes it well
+    for i in 4, 5:
+        leg(w, 1, "open", "faulty")
+        watch.until(f"taken back at once, {i}", lambda: taken() == i, 8)
     watch.end()
 
 

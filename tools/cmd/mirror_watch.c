@@ -41,11 +41,13 @@
  * struct watched_leg - what is remembered of a leg
  * @taken: when it was taken back last, 0: never
  * @pause: seconds from then until it may be taken back again
+ * @whole: the look since which it is open and in sync, 0: it is not
  * @told: file of the driver that was told that it is in sync, NULL: it was told that it is not
  */
 struct watched_leg {
 	int64_t taken;
 	unsigned int pause;
+	int64_t whole;
 	char *told;
 };
 
@@ -307,6 +309,16 @@ static bool watch_take(struct watched_leg *leg)
 	return true;
 }
 
+static void watch_whole(struct watched *o, size_t leg)
+{
+	struct watched_leg *l = &o->leg[leg];
+
+	o->work[leg] = (struct watched_work){ 0 };
+	l->whole = l->whole ? l->whole : sysfs_now();
+	if (sysfs_now() - l->whole >= MIRROR_WELL * 1000000LL)
+		l->taken = l->pause = 0;
+}
+
 static void watch_legs(struct watched *o, const struct mirror *m)
 {
 	struct mirror_facts f;
@@ -320,7 +332,9 @@ static void watch_legs(struct watched *o, const struct mirror *m)
 		mirror_facts(m, i, &f);
 		act = mirror_decide(&f);
 		if (m->leg[i].md == MIRROR_IN_SYNC && m->leg[i].disk == MIRROR_OPEN)
-			o->work[i] = (struct watched_work){ 0 };
+			watch_whole(o, i);
+		else
+			o->leg[i].whole = 0;
 		if (act == MIRROR_READD || act == MIRROR_COPY) {
 			if (sysfs_now() < o->work[i].not_before)
 				continue;

@@ -56,6 +56,8 @@ enum mirror_act mirror_decide(const struct mirror_facts *f);
  * a leg whose link was lost twice is taken back at once, twice.
  */
 unsigned int mirror_pause(unsigned int pause, long long calm);
+/* Seconds: a leg that was whole for so long is well, and what befalls it next is another fault. */
+#define MIRROR_WELL	5
 /* Why a leg is copied whole. */
 const char *mirror_why(const struct mirror_facts *f);
 
