@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # before.sh: modules and command of the release before this one, built for the rig's kernel and kept
-# in build/cache/before; prints their directory. That release is the last tag v* behind HEAD; while
-# there is none a commit stands for it. BEFORE= names another.
+# in build/cache/before; prints their directory. That release is the last tag v* behind HEAD, or the
+# last commit that release.sh has made, for a checkout without tags. BEFORE= names another.
 set -eu -o pipefail
 . "$(dirname "$0")/../vm/env.sh"
 cd "$REPO"
-before=${BEFORE:-$(git describe --tags --abbrev=0 --match 'v*' HEAD^ 2> /dev/null || echo 1db158f)}
+before=${BEFORE:-$(git describe --tags --abbrev=0 --match 'v*' HEAD^ 2> /dev/null ||
+	git log -1 --format=%H --grep='^release: [0-9]' HEAD^)}
 commit=$(git rev-parse --verify --quiet "$before^{commit}") ||
-	die "this checkout has no commit $before: git fetch --unshallow --tags"
+	die "this checkout has no release ${before:-before it}: git fetch --unshallow --tags"
 out=$CACHE/before/$commit-$KVER
 if [ ! -e "$out/ibnbd" ]; then
 	rm -rf "$out.tmp"
