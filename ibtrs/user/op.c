@@ -283,12 +283,10 @@ static int event_post(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, u32 im
 
 static int event_send(struct ibtrs_srv *srv, u64 session, u32 imm)
 {
-	struct ibtrs_srv_session *s = srv->sessions;
+	struct ibtrs_srv_session *s = ibtrs_srv_session_of(srv, session);
 	struct ibtrs_srv_path *path;
 	int err = -ENOTCONN, now;
 
-	while (s && s->id != session)
-		s = s->next;
 	if (!s)
 		return -ENOENT;
 	if (!(s->ext & IBTRS_EXT_EVENTS))

@@ -282,7 +282,7 @@ int ibtrs_srv_fd(const struct ibtrs_srv *srv)
 	return srv->ep;
 }
 
-static struct ibtrs_srv_session *srv_session(struct ibtrs_srv *srv, u64 id)
+struct ibtrs_srv_session *ibtrs_srv_session_of(struct ibtrs_srv *srv, u64 id)
 {
 	struct ibtrs_srv_session *s = srv->sessions;
 
@@ -298,7 +298,7 @@ unsigned int ibtrs_srv_disconnect(struct ibtrs_srv *srv, uint64_t session, const
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&srv->lock);
-	s = srv_session(srv, session);
+	s = ibtrs_srv_session_of(srv, session);
 	for (path = s ? s->paths : NULL; path; path = path->next) {
 		if (path->state != IBTRS_SRV_PATH_UP || (peer && strcmp(path->peer, peer)))
 			continue;
@@ -318,7 +318,7 @@ unsigned int ibtrs_srv_peers(struct ibtrs_srv *srv, uint64_t session,
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&srv->lock);
-	s = srv_session(srv, session);
+	s = ibtrs_srv_session_of(srv, session);
 	for (path = s ? s->paths : NULL; path; path = path->next) {
 		if (path->state != IBTRS_SRV_PATH_UP)
 			continue;

@@ -180,6 +180,8 @@ struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 
 int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char **why);
 void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path);
 void ibtrs_srv_conn_kill(struct ibtrs_srv_conn *conn);
+/* The session of this number, or NULL. */
+struct ibtrs_srv_session *ibtrs_srv_session_of(struct ibtrs_srv *srv, u64 id);
 void ibtrs_srv_reap(struct ibtrs_srv *srv);
 u64 ibtrs_srv_now(const struct ibtrs_srv *srv);
 

@@ -258,7 +258,7 @@ UNIT_TEST(what_an_open_may_have)
 UNIT_TEST(several_addresses)
 {
 	static const char text[] = "* addr:10.0.0.1 rw\n* addr:10.0.0.2 ro exclusive\n"
-				   "* addr:10.0.0.3 migration\n* addr:10.0.0.4 deny\n";
+				   "* addr:10.0.0.3 migration exclusive\n* addr:10.0.0.4 deny\n";
 	static const struct {
 		const char *from;	/* last digit of each address, in this order */
 		enum ibnbd_policy_may may;
@@ -270,8 +270,8 @@ UNIT_TEST(several_addresses)
 		{ "2", IBNBD_POLICY_RO, 2, true },
 		{ "12", IBNBD_POLICY_RO, 2, true },
 		{ "21", IBNBD_POLICY_RO, 2, true },
-		{ "13", IBNBD_POLICY_RW, 1, false },
-		{ "31", IBNBD_POLICY_RW, 1, false },
+		{ "13", IBNBD_POLICY_RW, 1, true },
+		{ "31", IBNBD_POLICY_RW, 1, true },
 		{ "19", IBNBD_POLICY_RW, 1, false },
 		{ "1324", IBNBD_POLICY_DENY, 4, true },
 		{ "4231", IBNBD_POLICY_DENY, 4, true },

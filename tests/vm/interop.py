@@ -117,6 +117,10 @@ def has_user(t):
     return not missing
 
 
+def our_servers(t):
+    return (OURS, USER) if has_user(t) else (OURS,)
+
+
 def counts(t):
     return {k: int(v) for k, v in (w.split("=") for w in t.server.sh(f"cat {COUNTS}").split())}
 
@@ -308,6 +312,11 @@ class Pair:
         self.s.sh("dd if=/dev/testdisk0 bs=512 count=1 iflag=direct status=none | grep -q before")
         self.unmap(dev)
 
+    def check_whole(self, dev, zeroes):
+        self.check_zeroes(dev, zeroes)
+        self.check_two(dev)
+        self.check_names()
+
     def talk(self, always_invalidate, zeroes, whole=True):
         """All of it, on machines without modules of these families; `zeroes` as in check_zeroes.
 
@@ -323,9 +332,7 @@ class Pair:
         self.check_flush(dev)
         self.check_discard(dev)
         if whole:
-            self.check_zeroes(dev, zeroes)
-            self.check_two(dev)
-            self.check_names()
+            self.check_whole(dev, zeroes)
         self.unmap(dev)
         if whole:
             self.check_read_only()
@@ -338,33 +345,20 @@ class UserClient(Pair):
     def __init__(self, t):
         super().__init__(t, USER, KERNEL)
 
-    def paths(self):
-        return self.c.sh("n=0; for p in $(paths); do echo path=${p#*@}; done").replace("\n", " ")
-
     def map(self, words):
-        device, *rest = words.split()
-        self.c.sh(f"nbd_disk 0 device={device} {self.paths()} {' '.join(rest)}")
+        self.c.sh(f"nbd_disk 0 $(paths | sed 's/path=[^ ]*@/path=/g') device={words}")
         return "/dev/nbd0"
 
     def unmap(self, *devs):
         self.c.sh("nbd-client -d /dev/nbd0; pkill -TERM -x nbdkit; "
                   "wait_for 20 bash -c '! pgrep -x nbdkit'; rm /run/nbd0")
 
-    def talk(self, always_invalidate):
-        t = self.t
-        t.log(f"--- {self.client} {self.server} always_invalidate={always_invalidate}")
-        self.serve(f"always_invalidate={always_invalidate}")
-        self.s.sh("modprobe ibnbd-testdisk nr_disks=2")
-        dev = self.map("testdisk0")
-        self.check_io(dev)
-        self.check_flush(dev)
-        self.check_discard(dev)
+    def check_whole(self, dev, zeroes):
         self.check_journal(dev)
         self.c.fails("ibnbd-ping ip:10.0.0.2 -d nosuchdisk",
                      "the server exports nothing of that name")
-        self.unmap(dev)
+
+    def check_read_only(self):
         dev = self.map("testdisk0 access_mode=ro")
-        t.eq(self.c.sh(f"blockdev --getro {dev}"), "1", "read-only")
+        self.t.eq(self.c.sh(f"blockdev --getro {dev}"), "1", "read-only")
         self.unmap(dev)
-        self.stop()
-        self.s.sh("unload ibnbd_testdisk")

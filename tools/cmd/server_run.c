@@ -293,27 +293,14 @@ static void server_wait(const struct server_conf *c, const char *dir, int64_t se
 	free(now);
 }
 
-/* The same disks, records and port are not for two servers. */
-static int server_not_serverd(const struct state *s, const char *instead)
-{
-	if (!s->serverd || sysfs_dry_run)
-		return SAY_DONE;
-	say_error(SAY_BUSY, "ibnbd-serverd exports here, in place of the driver");
-	say_hint("%s", instead);
-	return SAY_BUSY;
-}
-
 static int server_start(struct cmd_args *a, const struct server_conf *c,
 			const struct policy_conf *p, int64_t wait, int (*ready)(void *), void *arg)
 {
 	char *dir = sysfs_path(SERVER_PARAMETERS);
-	struct state *s = state_read();
-	int rc = server_not_serverd(s, "systemctl reload ibnbd-serverd");
+	int rc;
 
-	state_free(s);
-	if (!rc)
-		server_wait(c, dir, sysfs_dry_run ? 0 : wait);
-	rc = rc ? rc : ready ? ready(arg) : SAY_DONE;
+	server_wait(c, dir, sysfs_dry_run ? 0 : wait);
+	rc = ready ? ready(arg) : SAY_DONE;
 	if (!rc && sysfs_exists(dir))
 		rc = server_apply(a, c, p, dir);
 	else if (!rc && (ARG(a, no_modprobe) || (sysfs_redirected() && !sysfs_dry_run)))
@@ -322,6 +309,16 @@ static int server_start(struct cmd_args *a, const struct server_conf *c,
 		rc = server_modprobe(c, p);
 	free(dir);
 	return rc;
+}
+
+/* The same disks, records and port are not for two servers. */
+static bool server_is_serverd(const char *instead)
+{
+	if (!state_serverd() || sysfs_dry_run)
+		return false;
+	say_error(SAY_BUSY, "ibnbd-serverd exports here, in place of the driver");
+	say_hint("%s", instead);
+	return true;
 }
 
 int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), void *arg)
@@ -342,6 +339,8 @@ int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), 
 	else if (bad)
 		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
 			       bad->files[0].path);
+	else if (server_is_serverd("systemctl reload ibnbd-serverd"))
+		rc = SAY_BUSY;
 	else
 		rc = server_start(a, c, p, wait, ready, arg);
 	policy_conf_free(p);
@@ -379,13 +378,15 @@ int cmd_server_stop_run(struct cmd_args *a)
 {
 	char *dir = sysfs_path(SERVER_PARAMETERS), *file;
 	struct state *s = state_read();
-	int rc = server_not_serverd(s, "systemctl stop ibnbd-serverd"), err;
+	int rc = SAY_DONE, err;
 
-	if (!rc && s->server && s->nr_exports && !ARG(a, force)) {
+	if (server_is_serverd("systemctl stop ibnbd-serverd")) {
+		rc = SAY_BUSY;
+	} else if (s->server && s->nr_exports && !ARG(a, force)) {
 		rc = say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports,
 			       s->nr_exports == 1 ? " is" : "s are");
 		say_hint("ibnbd server list; --force takes them away");
-	} else if (!rc && s->server) {
+	} else if (s->server) {
 		file = say_fmt("%s/dev_search_path", dir);
 		err = sysfs_write(file, "\n");
 		free(file);

@@ -336,15 +336,24 @@ static void state_read_exports(struct state *s, const char *ctl)
 	free(devices);
 }
 
+bool state_serverd(void)
+{
+	char *devices = sysfs_root(STATE_SERVERD "/devices");
+	bool runs = sysfs_exists(devices);
+
+	free(devices);
+	return runs;
+}
+
 struct state *state_read(void)
 {
 	char *clt = sysfs_path(STATE_CLIENT), *srv = sysfs_path(STATE_SERVER),
-	     *user = sysfs_root(STATE_SERVERD), *devices = say_fmt("%s/devices", user);
+	     *user = sysfs_root(STATE_SERVERD);
 	struct state *s = say_alloc(sizeof(*s));
 
 	s->client = sysfs_exists(clt);
 	s->server = sysfs_exists(srv);
-	s->serverd = sysfs_exists(devices);
+	s->serverd = state_serverd();
 	state_read_sessions(&s->sessions, &s->nr_sessions, "client",
 			    sysfs_path("class/ibtrs-client"));
 	state_read_sessions(&s->srv_sessions, &s->nr_srv_sessions, "server",
@@ -354,7 +363,6 @@ struct state *state_read(void)
 	state_read_devs(s);
 	state_read_exports(s, srv);
 	state_read_exports(s, user);
-	free(devices);
 	free(user);
 	free(clt);
 	free(srv);

@@ -97,6 +97,8 @@ struct state {
 	size_t nr_devs, nr_sessions, nr_srv_sessions, nr_exports;
 };
 
+/* Does ibnbd-serverd run, as a service? */
+bool state_serverd(void);
 struct state *state_read(void);
 void state_free(struct state *s);
 

@@ -295,54 +295,40 @@ static void status_export(struct serverd *d, int devices, const struct serverd_e
 	close(dir);
 }
 
-#define STATUS_PATHS	64	/* of a session */
-
-struct status_peers {
-	unsigned int nr;
-	char peer[STATUS_PATHS][IBTRS_ADDR_STR_MAX];
+struct status_paths {
+	struct serverd *d;
+	u64 session;
+	int dir;
 };
 
-static void status_peer(void *priv, const char *peer)
+static void status_path(void *priv, const char *peer)
 {
-	struct status_peers *p = priv;
-
-	if (p->nr < STATUS_PATHS)
-		snprintf(p->peer[p->nr++], sizeof(p->peer[0]), "%s", peer);
-}
-
-static void status_path(struct serverd *d, int paths, const struct serverd_session *s,
-			const char *peer)
-{
+	const struct status_paths *p = priv;
 	char name[IBNBD_LINKNAME_MAX];
 	int dir;
 
 	ibnbd_linkname(peer, '#', name, sizeof(name));
-	dir = status_dir(paths, name);
+	dir = status_dir(p->dir, name);
 	if (dir < 0)
 		return;
 	status_put(dir, "src_addr", "%s\n", peer);
-	status_order(d, dir, "disconnect", s->number, 0, peer);
+	status_order(p->d, dir, "disconnect", p->session, 0, peer);
 	close(dir);
 }
 
 static void status_session(struct serverd *d, int sessions, const struct serverd_session *s)
 {
-	struct status_peers peers = { 0 };
-	int dir, paths;
-	unsigned int i;
+	struct status_paths p = { .d = d, .session = s->number };
+	int dir = serverd_session_is_here(d, s) ? status_dir(sessions, s->name) : -1;
 
-	ibtrs_srv_peers(d->srv, s->number, status_peer, &peers);
-	if (!peers.nr)
-		return;
-	dir = status_dir(sessions, s->name);
 	if (dir < 0)
 		return;
 	status_put(dir, "auth", "%s\n", s->key);
-	paths = status_dir(dir, "paths");
-	for (i = 0; i < peers.nr && paths >= 0; i++)
-		status_path(d, paths, s, peers.peer[i]);
-	if (paths >= 0)
-		close(paths);
+	p.dir = status_dir(dir, "paths");
+	if (p.dir >= 0) {
+		ibtrs_srv_peers(d->srv, s->number, status_path, &p);
+		close(p.dir);
+	}
 	close(dir);
 }
 

@@ -127,7 +127,7 @@ def user_paths(t):
 
 def run(t):
     interop.with_kernel_server(t, lambda: paths(t, interop.OURS, interop.KERNEL))
-    for server in (interop.OURS, interop.USER) if interop.has_user(t) else (interop.OURS,):
+    for server in interop.our_servers(t):
         interop.with_kernel_client(t, lambda: paths(t, interop.KERNEL, server))
     if interop.has_user(t):
         interop.with_kernel_server(t, lambda: user_paths(t))

@@ -45,5 +45,5 @@ def restart(t, client, server):
 
 def run(t):
     restart(t, interop.OURS, interop.KERNEL)
-    for server in (interop.OURS, interop.USER) if interop.has_user(t) else (interop.OURS,):
+    for server in interop.our_servers(t):
         interop.with_kernel_client(t, lambda: restart(t, interop.KERNEL, server))

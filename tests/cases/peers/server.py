@@ -16,5 +16,5 @@ def run(t):
     pair.talk("N", zeroes=False, whole=False)
     if interop.has_user(t):
         user = interop.UserClient(t)
-        user.talk("Y")
-        user.talk("N")
+        user.talk("Y", zeroes=False)
+        user.talk("N", zeroes=False)
