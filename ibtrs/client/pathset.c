@@ -125,9 +125,6 @@ bool ibtrs_clt_settled(struct ibtrs_clt *clt)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_settled);
 
-/* more than any load: chosen only if no other path is left */
-#define PATHSET_AVOID	BIT_ULL(63)
-
 /*
  * A marginal path gets one request, and the next one only when that is answered: if the path loses
  * a request, the other requests are not affected.
@@ -137,18 +134,26 @@ static bool pathset_is_taken(const struct ibtrs_clt_path *path)
 	return unlikely(READ_ONCE(path->stats.wary)) && ibtrs_clt_path_inflight(path);
 }
 
+struct pathset_question {
+	const struct ibtrs_clt_pathset *set;
+	u32 cid;
+	u8 policy;
+};
+
 /*
  * With min-inflight the load is what is in flight on connection @cid only. A sum over all
  * connections would need a cache line that every request of every CPU writes to. If each CPU
  * divides its own requests evenly, the total is divided evenly, too.
  */
-static u64 pathset_load(const struct ibtrs_clt_path *path, u32 cid, u8 policy)
+static __always_inline u64 pathset_load(const void *priv, unsigned int i)
 {
-	u64 avoid = pathset_is_taken(path) ? PATHSET_AVOID : 0;
+	const struct pathset_question *q = priv;
+	const struct ibtrs_clt_path *path = READ_ONCE(q->set->path[i]);
+	u64 avoid = pathset_is_taken(path) ? IBTRS_MPATH_AVOID : 0;
 
-	if (policy == IBTRS_MPATH_MIN_LATENCY)
+	if (q->policy == IBTRS_MPATH_MIN_LATENCY)
 		return READ_ONCE(path->hb.latency_ns) | avoid;
-	return ibtrs_clt_conn_inflight(&path->conns[cid]) | avoid;
+	return ibtrs_clt_conn_inflight(&path->conns[q->cid]) | avoid;
 }
 
 static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor, u32 n,
@@ -172,9 +177,7 @@ struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
 	/* Pairs with the shrinking in place. */
 	u32 n = min_t(u32, smp_load_acquire(&set->n), IBTRS_MAX_PATHS);
 	u8 policy = READ_ONCE(clt->policy);
-	u64 best_load = U64_MAX, load;
-	int best = -1;
-	u32 i, at;
+	int best;
 
 	if (likely(n == 1)) {
 		if (tried[0])
@@ -188,16 +191,9 @@ struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
 			*cursor = best;
 		put_cpu_ptr(clt->cursor);
 	} else {
-		/* Among paths of equal load, each connection number prefers a different path. */
-		for (i = 0, at = n ? cid % n : 0; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
-			if (ibtrs_mpath_tried(tried, at))
-				continue;
-			load = pathset_load(READ_ONCE(set->path[at]), cid, policy);
-			if (load < best_load) {
-				best_load = load;
-				best = at;
-			}
-		}
+		const struct pathset_question q = { .set = set, .cid = cid, .policy = policy };
+
+		best = ibtrs_mpath_least(cid, n, tried, pathset_load, &q);
 	}
 	if (best < 0)
 		return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * Which path is next in a round robin (docs/sysfs.md), and the names of the policies. The other
- * policies are in client/pathset.c, next to the counters that they compare.
+ * Which path carries the next request (docs/sysfs.md), and the names of the policies. The caller
+ * has the loads that are compared.
  */
 #ifndef IBTRS_LOGIC_MPATH_H
 #define IBTRS_LOGIC_MPATH_H
@@ -28,6 +28,34 @@ static inline bool ibtrs_mpath_tried(const u64 tried[2], unsigned int i)
 static inline void ibtrs_mpath_mark(u64 tried[2], unsigned int i)
 {
 	tried[i / 64] |= (u64)1 << (i % 64);
+}
+
+/* More than any load: such a path is chosen only if no other one is left. */
+#define IBTRS_MPATH_AVOID	((u64)1 << 63)
+
+/*
+ * min-inflight and min-latency: the index with the least @load that is not in @tried; of equal ones
+ * the first from @from on, so that callers can prefer different paths. -1 if all are in @tried.
+ * @load must be inlined: each request asks it.
+ */
+static __always_inline int ibtrs_mpath_least(unsigned int from, unsigned int n, const u64 tried[2],
+					     u64 (*load)(const void *priv, unsigned int i),
+					     const void *priv)
+{
+	u64 least = U64_MAX, l;
+	unsigned int k, i;
+	int best = -1;
+
+	for (k = 0, i = n ? from % n : 0; k < n; k++, i = i + 1 < n ? i + 1 : 0) {
+		if (ibtrs_mpath_tried(tried, i))
+			continue;
+		l = load(priv, i);
+		if (l < least) {
+			least = l;
+			best = (int)i;
+		}
+	}
+	return best;
 }
 
 /*

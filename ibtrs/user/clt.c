@@ -341,6 +341,18 @@ int ibtrs_clt_path_new(struct ibtrs_clt *clt, const char *kind, const char *text
 	return 0;
 }
 
+static int clt_policy(struct ibtrs_clt *clt, char *why)
+{
+	const char *word = clt->opts.policy ?: "min-inflight";
+	int policy = ibtrs_mpath_parse(word, strlen(word));
+
+	if (policy < 0)
+		return ibtrs_user_why(why, policy, clt->name, "policy %.40s: round-robin, "
+				      "min-inflight or min-latency is expected", word);
+	clt->policy = policy;
+	return 0;
+}
+
 static int clt_init(struct ibtrs_clt *clt, const char *const *paths, u32 nr, char *why)
 {
 	const char *reason, *name = clt->opts.name;
@@ -356,6 +368,9 @@ static int clt_init(struct ibtrs_clt *clt, const char *const *paths, u32 nr, cha
 	err = ibtrs_clt_auth_init(clt, &reason);
 	if (err)
 		return ibtrs_user_why(why, err, name, "%s", reason);
+	err = clt_policy(clt, why);
+	if (err)
+		return err;
 	if (clt->opts.queues > CLT_MAX_QUEUES)
 		return ibtrs_user_why(why, -EINVAL, name, "at most %u queues", CLT_MAX_QUEUES);
 	clt->opts.hb_ms = clt->opts.hb_ms ?: CLT_HB_MS;
@@ -537,7 +552,7 @@ int ibtrs_clt_path_info(struct ibtrs_clt *clt, unsigned int nr, struct ibtrs_pat
 	i.attempt = path->retry.attempt;
 	if (path->state == IBTRS_PATH_WAITING && path->due > now)
 		i.wait_ms = (u32)(path->due - now);
-	i.latency_ms = path->latency;
+	i.latency_us = READ_ONCE(path->latency_us);
 	memcpy(i.why, path->why, sizeof(i.why));
 	memcpy(i.phase_us, path->took, IBTRS_PHASES * sizeof(*i.phase_us));
 	i.phase_us[IBTRS_PHASE_TRIAL] += path->took[IBTRS_HS_DOUBT];

@@ -10,6 +10,7 @@
 #define IBTRS_USER_CLT_H
 
 #include "ibtrs/logic/chunkmap.h"
+#include "ibtrs/logic/mpath.h"
 #include "ibtrs/logic/path_sm.h"
 #include "ibtrs/logic/retry.h"
 #include "ibtrs/user/auth.h"
@@ -96,7 +97,7 @@ struct ibtrs_clt_path {
 	u32 established;
 	u32 missed;
 	u64 sent_at;
-	u64 latency;
+	u64 latency_us;
 	bool awaited;
 	bool seen;
 	int err;
@@ -155,6 +156,7 @@ struct ibtrs_clt {
 	char key_name[IBTRS_KEY_NAME_LEN];	/* empty: it proves nothing */
 	struct ibtrs_keys keys;
 	const struct ibtrs_transport *rdma;
+	enum ibtrs_mpath_policy policy;
 	bool finds;				/* auto: the server is asked where RDMA is */
 	u32 max_paths;				/* that there is room for; queues look at all */
 	u32 nr_paths;

@@ -158,6 +158,9 @@ struct ibtrs_io {
  * @link: called when a path has come up and there was none, and when the last one was lost; with
  *	the context locked, so it must not call the library. ibtrs_clt_info() says which. NULL: not
  * @link_priv: handed to @link
+ * @policy: which path a request goes to: `min-inflight`, the one with the fewest of this queue,
+ *	`round-robin`, or `min-latency`, the one whose last heartbeat was answered soonest. NULL:
+ *	min-inflight
  */
 struct ibtrs_clt_opts {
 	size_t size;
@@ -176,6 +179,7 @@ struct ibtrs_clt_opts {
 	void (*event)(void *priv, uint32_t kind, uint32_t id);
 	void (*link)(void *priv);
 	void *link_priv;
+	const char *policy;
 };
 
 struct ibtrs_clt_info {
@@ -213,7 +217,7 @@ struct ibtrs_path_info {
 	uint32_t established;		/* how often */
 	uint32_t attempt;		/* failed attempts since it was up */
 	uint32_t wait_ms;		/* until the next attempt */
-	uint64_t latency_ms;		/* of the last heartbeat */
+	uint64_t latency_us;		/* of the last heartbeat, microseconds; 0: there was none */
 	char why[IBTRS_WHY_LEN];
 	const char *kind;		/* rdma tls plain */
 	uint32_t phase_us[8];		/* enum ibtrs_phase: microseconds, of the last attempt */

@@ -68,7 +68,8 @@ void ibtrs_clt_hb_ack(struct ibtrs_clt_conn *conn)
 	if (!path->awaited)
 		return;
 	path->awaited = false;
-	path->latency = ibtrs_ctx_now(path->clt->ctx) - path->sent_at;
+	__atomic_store_n(&path->latency_us, ibtrs_user_clock_us() - path->sent_at,
+			 __ATOMIC_RELAXED);
 }
 
 void ibtrs_clt_event(struct ibtrs_clt_conn *conn, u32 imm)
@@ -88,7 +89,7 @@ static void hb_send(struct ibtrs_clt_path *path)
 	pthread_mutex_lock(&q->lock);
 	if (!path->awaited) {
 		path->awaited = true;
-		path->sent_at = ibtrs_ctx_now(path->clt->ctx);
+		path->sent_at = ibtrs_user_clock_us();
 	}
 	if (conn->attached) {
 		/* If the last one is still to be sent, that one will do. */

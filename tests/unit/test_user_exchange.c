@@ -288,11 +288,109 @@ UNIT_TEST(options_are_checked)
 	CHECK_STR(why, "session: session name contains '/' or '.'");
 	o.name = NULL;
 	CHECK_EQ(ibtrs_clt_open(ctx, bad, 1, &o, &clt, why), -EINVAL);
+	o.name = "x";
+	o.policy = "fastest";
+	CHECK_EQ(ibtrs_clt_open(ctx, bad, 1, &o, &clt, why), -EINVAL);
+	CHECK_STR(why, "x: policy fastest: round-robin, min-inflight or min-latency is expected");
 	CHECK_EQ(ibtrs_srv_new(&s, &srv, why), -EINVAL);
 	CHECK_STR(why, "server: queue_depth and max_io_size are too large together");
 	s.queue_depth = 1;
 	CHECK_EQ(ibtrs_srv_new(&s, &srv, why), -EINVAL);
 	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
+}
+
+/* ---- which path carries a request ----------------------------------------- */
+
+#define SPREAD 4
+
+/*
+ * Writes SPREAD blocks from block @at on, which the server keeps. Return: how many of them went
+ * over path 1: the other bytes there are fewer than a block.
+ */
+static long spread(struct world *w, struct world_hdr *h, struct ibtrs_io *io, unsigned int at)
+{
+	static uint8_t data[WORLD_BLOCK];
+	unsigned int i, kept = w->nr_kept;
+	long before = w->moved[1];
+	struct ibtrs_io *p;
+
+	for (i = at; i < at + SPREAD; i++) {
+		io[i] = world_io(IBTRS_IO_WRITE, &h[i], i, data, sizeof(data));
+		p = &io[i];
+		CHECK_EQ(ibtrs_q_submit(ibtrs_clt_q(w->clt, 0), &p, 1), 1);
+	}
+	for (i = 0; i < 1000 && w->nr_kept < kept + SPREAD; i++)
+		world_turn(w);
+	CHECK_EQ(w->nr_kept, kept + SPREAD);
+	return (w->moved[1] - before) / WORLD_BLOCK;
+}
+
+/* Path 0 has all the requests when path 1 comes back: only round-robin gives it more. */
+UNIT_TEST(policies)
+{
+	static const struct {
+		const char *word;
+		long second;
+	} rows[] = {
+		{ NULL, SPREAD },
+		{ "min-inflight", SPREAD },
+		{ "mi", SPREAD },
+		{ "round-robin", SPREAD / 2 },
+	};
+	struct world_hdr h[2 * SPREAD];
+	struct ibtrs_io io[2 * SPREAD];
+	struct world w;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct ibtrs_clt_opts o = { .policy = rows[i].word };
+
+		UNIT_ROW("%s", rows[i].word ?: "default");
+		world_open(&w, NULL, 2, &o);
+		CHECK(world_until_up(&w, 2));
+		w.late = true;
+		world_cut(&w, 1);
+		w.refuse_dial[1] = true;
+		world_turns(&w, 10);
+		CHECK_EQ(spread(&w, h, io, 0), 0);
+		w.refuse_dial[1] = false;
+		CHECK(world_until_up(&w, 2));
+		CHECK_EQ(spread(&w, h, io, SPREAD), rows[i].second);
+		world_end(&w);
+	}
+}
+
+/* Heartbeats of one path take long, then those of the other one. */
+UNIT_TEST(min_latency)
+{
+	const struct ibtrs_clt_opts o = { .policy = "min-latency" };
+	struct ibtrs_path_info info[2];
+	struct world_hdr h[2 * SPREAD];
+	struct ibtrs_io io[2 * SPREAD];
+	unsigned int slow, i;
+	struct world w;
+
+	world_open(&w, NULL, 2, &o);
+	CHECK(world_until_up(&w, 2));
+	w.late = true;
+	for (slow = 0; slow < 2; slow++) {
+		UNIT_ROW("path %u is slow", slow);
+		w.frozen[slow] = true;
+		world_turns(&w, 1500);
+		usleep(200000);
+		w.frozen[slow] = false;
+		world_turns(&w, 20);
+		for (i = 0; i < 2; i++) {
+			info[i] = (struct ibtrs_path_info){ .size = sizeof(info[i]) };
+			CHECK_EQ(ibtrs_clt_path_info(w.clt, i, &info[i]), 0);
+		}
+		CHECK(info[slow].latency_us >= 200000);
+		CHECK(info[!slow].latency_us && info[!slow].latency_us < info[slow].latency_us);
+		CHECK_EQ(spread(&w, h, io, slow * SPREAD), slow ? 0 : SPREAD);
+		/* both of them are asked again */
+		world_turns(&w, 2000);
+	}
+	world_end(&w);
 }
 
 /* ---- what a server is told of a session ---------------------------------- */

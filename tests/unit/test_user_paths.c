@@ -357,7 +357,7 @@ UNIT_TEST(silence)
 	CHECK_EQ(world_up(&w), 2);
 	CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
 	CHECK_EQ(info.established, 1);
-	CHECK(info.latency_ms <= 4);
+	CHECK(info.latency_us > 0);
 	since = w.now;
 	w.frozen[0] = true;
 	load_submit(&w, &l, IBTRS_IO_WRITE, 3);

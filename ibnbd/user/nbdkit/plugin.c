@@ -89,6 +89,8 @@ static int plugin_config(const char *key, const char *value)
 	} else if (!strcmp(key, "access_mode")) {
 		return plugin_word(key, value, access_words, "rw, ro or migration",
 				   &conf.disk.access);
+	} else if (!strcmp(key, "policy")) {
+		conf.session.policy = value;
 	} else if (!strcmp(key, "queues")) {
 		return nbdkit_parse_uint32_t("queues", value, &conf.session.queues);
 	} else if (!strcmp(key, "unflushed")) {
@@ -136,6 +138,8 @@ static int plugin_config_complete(void)
 	"unflushed=<WHAT>   If the server may have lost writes that no flush has covered: auto\n" \
 	"                   (default), replay, fence or ignore.\n" \
 	"retain_mb=<MIB>    Memory for the copies that replay sends again; default 64.\n" \
+	"policy=<WORD>      Which path a request goes to: min-inflight (default), round-robin or\n" \
+	"                   min-latency.\n" \
 	"queues=<N>         Connections per path; default 4."
 
 /* ---- the disk ----------------------------------------------------------- */

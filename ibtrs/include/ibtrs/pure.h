@@ -68,6 +68,9 @@ typedef int64_t s64;
 #ifndef fallthrough
 #define fallthrough	__attribute__((__fallthrough__))
 #endif
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((__always_inline__))
+#endif
 #ifndef __printf
 #define __printf(f, a)	__attribute__((__format__(printf, f, a)))
 #endif
