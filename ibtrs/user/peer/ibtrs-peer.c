@@ -6,29 +6,21 @@
  * header to any server, so it talks to the kernel's server in that one's own language.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-#include "ibtrs/user/libibtrs.h"
+#include "ibtrs/user/peer/peer.h"
 
-#define PEER_MAGIC	0x52454550u	/* "PEER" */
 #define PEER_BATCH	8u		/* requests at a time */
 #define PEER_PATHS	8u
-#define PEER_CALL_MS	10000
 #define SAY_MAX		65536u	/* bytes of a header, of data, of an answer */
-
-struct peer_hdr {
-	uint32_t magic;
-	uint32_t reserved;
-	uint64_t offset;
-};
 
 static const char usage[] =
 	"usage: ibtrs-peer serve AT[,AT..] [MIB]      hold MIB of memory (64), for put and get\n"
 	"       ibtrs-peer ping PATH[,PATH..] [N]     N messages (5), and how long each took\n"
+	"       ibtrs-peer load PATH[,PATH..] read|write [SECONDS [DEPTH [SIZE]]]\n"
+	"           SIZE bytes (4096) of the server's memory, DEPTH requests at a time (16), for\n"
+	"           SECONDS (5): how many there were, and how long they took\n"
 	"       ibtrs-peer put PATH[,PATH..] OFFSET   what stdin has, to the server's memory\n"
 	"       ibtrs-peer get PATH[,PATH..] OFFSET LEN\n"
 	"       ibtrs-peer say PATH[,PATH..]          each line of stdin is a request:\n"
@@ -37,17 +29,12 @@ static const char usage[] =
 	"       HEADER and DATA are hexadecimal; {N} stands for 4 bytes at N of the last answer.\n"
 	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME. PATH may be\n"
 	"auto:ADDRESS[:PORT], and a server that is found so listens at ip:.. and tcp:..\n"
-	"IBTRS_NAME is the name of the session (peer). IBTRS_KEY is a file with the 32 bytes of the\n"
-	"key that has its name; a server then requires that one\n";
+	"--json before ping or load: for programs.\n"
+	"IBTRS_NAME is the name of the session (peer), IBTRS_POLICY which path a request goes to:\n"
+	"min-inflight, round-robin or min-latency. IBTRS_KEY is a file with the 32 bytes of the key\n"
+	"that has its name; a server then requires that one\n";
 
-struct peer {
-	struct ibtrs_ctx *ctx;
-	struct ibtrs_clt *clt;
-	struct ibtrs_q *q;
-	struct ibtrs_clt_info info;
-};
-
-static int fail(const char *what, int err)
+int fail(const char *what, int err)
 {
 	fprintf(stderr, "ibtrs-peer: %s: %s\n", what, strerror(-err));
 	return 1;
@@ -143,12 +130,12 @@ static int serve(char *at, const char *mib)
 
 /* ---- the client --------------------------------------------------------- */
 
-static int peer_open(struct peer *p, char *paths)
+static int peer_open(struct peer *p, char *paths, uint32_t depth)
 {
 	const struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
 	const struct ibtrs_clt_opts o = {
 		.size = sizeof(o), .name = getenv("IBTRS_NAME") ?: "peer",
-		.q_depth = 2 * PEER_BATCH, .key_name = the_key.name,
+		.q_depth = depth, .policy = getenv("IBTRS_POLICY"), .key_name = the_key.name,
 		.key = the_key.name ? the_key.bytes : NULL,
 	};
 	const char *path[PEER_PATHS];
@@ -256,54 +243,6 @@ static int get(struct peer *p, uint64_t offset, uint64_t len)
 	return err ? fail("get", err) : 0;
 }
 
-/* A path, and how long each step took by which it came up. */
-static void ping_path(const struct ibtrs_path_info *path)
-{
-	const char *mark = ": ";
-	uint32_t us = 0;
-	unsigned int i;
-
-	printf("%s %s %s%s%s", path->path, path->kind, path->state, *path->why ? ": " : "",
-	       path->why);
-	for (i = 0; i < IBTRS_PHASES; i++)
-		us += path->phase_us[i];
-	if (!strcmp(path->state, "up")) {
-		printf(" in %.1f ms", us / 1e3);
-		for (i = 0; i < IBTRS_PHASES; i++)
-			if (path->phase_us[i]) {
-				printf("%s%s %.1f", mark, ibtrs_phase_name(i),
-				       path->phase_us[i] / 1e3);
-				mark = ", ";
-			}
-	}
-	putchar('\n');
-}
-
-static int ping(struct peer *p, uint64_t nr)
-{
-	const struct peer_hdr h = { .magic = PEER_MAGIC };
-	struct ibtrs_path_info path = { .size = sizeof(path) };
-	struct timespec a, b;
-	unsigned int i;
-	int err;
-
-	printf("queue_depth %u, max_io_size %u, paths %u of %u\n", p->info.queue_depth,
-	       p->info.max_io_size, p->info.paths_up, p->info.paths);
-	while (nr--) {
-		clock_gettime(CLOCK_MONOTONIC, &a);
-		/* A server of another kind does not know it: that is an answer, too. */
-		err = ibtrs_clt_call(p->clt, &h, sizeof(h), NULL, 0, PEER_CALL_MS);
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		if (err == -ETIMEDOUT || err == -ENOTCONN || err == -ECONNRESET)
-			return fail("ping", err);
-		printf("%ld us\n", (long)(b.tv_sec - a.tv_sec) * 1000000 +
-				   (b.tv_nsec - a.tv_nsec) / 1000);
-	}
-	for (i = 0; !ibtrs_clt_path_info(p->clt, i, &path); i++)
-		ping_path(&path);
-	return 0;
-}
-
 /* ---- say ---------------------------------------------------------------- */
 
 struct bytes {
@@ -396,23 +335,34 @@ static int say(struct peer *p)
 
 /* ---- the command -------------------------------------------------------- */
 
-static int client(int argc, char **argv)
+static int client(const char *verb, char **word, int words, bool json)
 {
-	const char *verb = argv[1];
-	uint64_t a = 5, b = 0;
-	struct peer p;
-	int rc;
+	struct peer p = { .json = json };
+	bool moves = !strcmp(verb, "load");
+	uint64_t a[3] = { 5, 0, 0 };
+	int i, rc;
 
-	if ((argc > 3 && !number(argv[3], &a)) || (argc > 4 && !number(argv[4], &b)))
+	if (moves) {
+		a[1] = 16;
+		a[2] = 4096;
+	}
+	for (i = 1 + moves; i < words; i++)
+		if (!number(word[i], &a[i - 1 - moves]))
+			return fputs(usage, stderr), 2;
+	if (moves && ((strcmp(word[1], "read") && strcmp(word[1], "write")) || !a[0] ||
+		      a[0] > 86400 || !a[1] || a[1] > PEER_DEPTH))
 		return fputs(usage, stderr), 2;
-	if (peer_open(&p, argv[2]))
+	if (peer_open(&p, word[0], moves ? (uint32_t)a[1] : 2 * PEER_BATCH))
 		return 1;
-	if (!strcmp(verb, "ping"))
-		rc = ping(&p, a);
+	if (moves)
+		rc = a[2] > p.info.max_io_size ? fail("SIZE, more than max_io_size", -EINVAL) :
+						 load(&p, word[1], a[0], a[1], a[2]);
+	else if (!strcmp(verb, "ping"))
+		rc = ping(&p, a[0]);
 	else if (!strcmp(verb, "put"))
-		rc = put(&p, a);
+		rc = put(&p, a[0]);
 	else if (!strcmp(verb, "get"))
-		rc = get(&p, a, b);
+		rc = get(&p, a[0], a[1]);
 	else
 		rc = say(&p);
 	peer_close(&p);
@@ -423,12 +373,16 @@ int main(int argc, char **argv)
 {
 	static const struct {
 		const char *verb;
-		int min, max;
+		int min, max;		/* words behind it */
+		bool json;
 	} verbs[] = {
-		{ "serve", 3, 4 }, { "ping", 3, 4 }, { "put", 4, 4 }, { "get", 5, 5 }, { "say", 3, 3 },
-		{ NULL, 0, 0 },
+		{ "serve", 1, 2 }, { "ping", 1, 2, true }, { "load", 2, 5, true }, { "put", 2, 2 },
+		{ "get", 3, 3 }, { "say", 1, 1 }, { NULL },
 	};
-	const char *key = getenv("IBTRS_KEY");
+	bool json = argc > 1 && !strcmp(argv[1], "--json");
+	char **word = argv + 2 + json;
+	const char *key = getenv("IBTRS_KEY"), *verb = word[-1];
+	int words = argc - 2 - json;
 	char why[IBTRS_WHY_LEN];
 	size_t i;
 
@@ -436,10 +390,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "ibtrs-peer: %s: %s\n", key, why);
 		return 1;
 	}
-	for (i = 0; argc > 1 && verbs[i].verb; i++) {
-		if (strcmp(argv[1], verbs[i].verb) || argc < verbs[i].min || argc > verbs[i].max)
+	for (i = 0; words > 0 && verbs[i].verb; i++) {
+		if (strcmp(verb, verbs[i].verb) || words < verbs[i].min || words > verbs[i].max ||
+		    (json && !verbs[i].json))
 			continue;
-		return i ? client(argc, argv) : serve(argv[2], argc > 3 ? argv[3] : "64");
+		return i ? client(verb, word, words, json) : serve(word[0], words > 1 ? word[1] : "64");
 	}
 	fputs(usage, stderr);
 	return 2;

@@ -68,11 +68,16 @@ def itself(t):
          f"ibtrs-peer put {AT} 4097 < /tmp/data; "
          f"ibtrs-peer get {AT} 4097 $((1000 * 1024)) | cmp - /tmp/data")
     t.match(server.out(), "session peer from ip:10.0.0.1", "what the server says")
+    for policy, way in ("min-inflight", "write"), ("min-latency", "read"):
+        said = json.loads(c.sh(f"IBTRS_POLICY={policy} ibtrs-peer --json load {BOTH} {way} 1"))
+        t.ok(said["requests"] > 100 and said["latency_us"]["p50"] > 0, f"{policy}: {said}")
+        t.eq([path["transport"] for path in said["paths"]], ["rdma"] * 2, "both paths are RDMA")
     c.fails(f"lessen user bash -c 'ulimit -l 256; exec ibtrs-peer ping {AT}'",
             f"{AT}: no memory, or more than may be locked: raise LimitMEMLOCK=")
 
     at = struct.pack("<IIQ", 0x52454550, 0, 0).hex()
-    job = c.spawn(f"mkfifo /tmp/say; exec 3<> /tmp/say; ibtrs-peer say {BOTH} < /tmp/say & "
+    job = c.spawn(f"mkfifo /tmp/say; exec 3<> /tmp/say; "
+                  f"IBTRS_POLICY=round-robin ibtrs-peer say {BOTH} < /tmp/say & "
                   f"echo write {at} abcdef >&3; "
                   f"for i in 1 2 3; do wait_for 90 test -e /tmp/go$i; echo read {at} 3 >&3; done; "
                   "wait_for 90 test -e /tmp/go4; kill %1")
