@@ -17,6 +17,8 @@
 #include "ibtrs/user/ctx.h"
 #include "ibtrs/user/verbs.h"
 
+#define IBTRS_CLT_MEMS	16u		/* pieces of memory of a session */
+
 struct ibtrs_clt_path;
 struct ibtrs_transport;
 
@@ -58,6 +60,8 @@ enum ibtrs_clt_hs {			/* what a path that connects waits for: enum ibtrs_phase *
  * @tls_key: which of the session's keys TLS uses
  * @tls_again: the server did not take the other one
  * @map: where the chunk of each slot is; the entry of a slot is its queue's
+ * @mem: the session's, with the keys of this path's adapter
+ * @regions: @mem, or nothing
  * @trial: data of the trial that is under way
  * @untried: connections whose trial has not been answered
  * @seen: something has arrived since the last heartbeat
@@ -86,6 +90,8 @@ struct ibtrs_clt_path {
 	u8 *info;
 	struct ibtrs_limits limits;
 	struct ibtrs_chunk *map;
+	struct ibtrs_region mem[IBTRS_CLT_MEMS];
+	struct ibtrs_regions regions;
 	u8 *trial;
 	u32 untried;
 	bool new_rkey;
@@ -174,6 +180,7 @@ struct ibtrs_clt {
 	bool one_asks;			/* law L21: the server may not be ours */
 	u64 flowed;			/* sum of posted, when a path was waited for */
 	u32 want;			/* a request has just been parked: try the paths */
+	struct ibtrs_region mem[IBTRS_CLT_MEMS];	/* len 0: none; key: its flags */
 };
 
 /* ---- clt.c: a session --------------------------------------------------- */
@@ -224,6 +231,11 @@ void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn);
 void ibtrs_clt_cm_free(struct ibtrs_clt_path *path);
 /* Of the epoll set of the context. */
 void ibtrs_clt_conn_event(struct ibtrs_clt_conn *conn);
+
+/* ---- mem.c: memory that adapters use in place ----------------------------- */
+/* @path can carry requests from now on, or has been closed. */
+int ibtrs_clt_mem_start(struct ibtrs_clt_path *path, const char **why);
+void ibtrs_clt_mem_end(struct ibtrs_clt_path *path);
 
 /* ---- trial.c: does the path carry large requests? ------------------------ */
 /* Posts READY if there is none to be made. */

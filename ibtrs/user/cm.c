@@ -223,6 +223,10 @@ void ibtrs_clt_cm_free(struct ibtrs_clt_path *path)
 	u32 i;
 
 	for (i = 0; path->conns && i < path->clt->nr_qs; i++)
+		if (path->conns[i])
+			path->conns[i]->qp->verbs->close(path->conns[i]->qp);
+	ibtrs_clt_mem_end(path);
+	for (i = 0; path->conns && i < path->clt->nr_qs; i++)
 		cm_conn_free(path, i);
 	free(path->conns);
 	path->conns = NULL;
@@ -294,7 +298,7 @@ static int cm_slots(struct ibtrs_clt_path *path, const char **why)
 			return qp->err;
 		}
 	}
-	return 0;
+	return ibtrs_clt_mem_start(path, why);
 }
 
 static int cm_info_rsp(struct ibtrs_clt_path *path, const struct ibtrs_wc *wc, const char **why)

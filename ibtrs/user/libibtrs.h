@@ -279,6 +279,28 @@ IBTRS_API int ibtrs_clt_replay(struct ibtrs_clt *clt, uint32_t ups);
  */
 IBTRS_API bool ibtrs_clt_settled(struct ibtrs_clt *clt);
 
+/* The server may write to it, all of it and at any time: for the data of reads, too. */
+#define IBTRS_MEM_READ	0x1u
+
+/**
+ * ibtrs_clt_mem_add() - memory whose data an adapter sends, or receives, in place
+ * @base: where it begins
+ * @len: bytes, below 4 GiB
+ * @flags: 0: data of writes alone; IBTRS_MEM_READ
+ * @why: reason of a failure
+ *
+ * Without it data is copied over RDMA, and a server cannot write to the caller's memory. It counts
+ * for requests whose data lies there as a whole. It is locked, once for each path; a path that is
+ * not up yet and cannot lock it says so then. Over a stream it changes nothing. From any thread.
+ *
+ * Return: 0; -EBUSY: a request has data in it; -EEXIST: some of it is memory of the session
+ * already; -ENOSPC: the session has 16 pieces; -ENOMEM: more than may be locked.
+ */
+IBTRS_API int ibtrs_clt_mem_add(struct ibtrs_clt *clt, void *base, size_t len, uint32_t flags,
+				char why[IBTRS_WHY_LEN]);
+/* Return: 0; -EBUSY: a request has data in it; -ENOENT: no memory of the session begins there. */
+IBTRS_API int ibtrs_clt_mem_del(struct ibtrs_clt *clt, void *base);
+
 /* Queue @i of the session, 0 .. queues - 1; NULL: there is no such queue. */
 IBTRS_API struct ibtrs_q *ibtrs_clt_q(struct ibtrs_clt *clt, unsigned int i);
 /**

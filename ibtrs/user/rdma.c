@@ -29,6 +29,7 @@
 #define RDMA_SIG_EVERY	16u
 #define RDMA_WR_SEND	(1ull << 32)	/* in wr_id, with the number of operations */
 #define RDMA_RECV_CHAIN	16u
+#define RDMA_SGES	2		/* data, and the headers behind it */
 
 /* ---- receives ----------------------------------------------------------- */
 
@@ -92,53 +93,56 @@ static int rdma_post_due(struct ibtrs_rdma *r)
 
 /* ---- sending ------------------------------------------------------------ */
 
-/* The payload of an operation, if it is one piece of registered memory. */
 static bool rdma_in_place(const struct ibtrs_rdma *r, const struct iovec *v, struct ibv_sge *sge)
 {
-	const struct ibtrs_regions *regions = r->qp.regions;
-	u32 i;
+	const struct ibtrs_region *g;
+	u64 addr;
 
-	for (i = 0; regions && i < regions->nr; i++) {
-		const struct ibtrs_region *g = &regions->v[i];
-		size_t at = (size_t)((u8 *)v->iov_base - g->base);
-
-		if ((u8 *)v->iov_base < g->base || at > g->len || v->iov_len > g->len - at)
-			continue;
+	g = ibtrs_rdma_in_place(r, v->iov_base, v->iov_len, &addr);
+	if (g)
 		*sge = (struct ibv_sge){
-			.addr = g->addr + at, .length = (u32)v->iov_len,
+			.addr = addr, .length = (u32)v->iov_len,
 			.lkey = ((struct ibv_mr *)g->mr)->lkey,
 		};
-		return true;
-	}
-	return false;
+	return g;
 }
 
-/* Where the payload of operation @k is for the adapter. */
-static int rdma_payload(struct ibtrs_rdma *r, const struct ibtrs_wr *wr, u32 k, struct ibv_sge *sge)
+/*
+ * Where the payload of operation @k is for the adapter: data in registered memory stays there, what
+ * follows it and all else is copied. Return: how many pieces, or why the connection is broken.
+ */
+static int rdma_payload(struct ibtrs_rdma *r, const struct ibtrs_wr *wr, u32 k,
+			struct ibv_sge sge[RDMA_SGES])
 {
 	u32 i = wr->op[k].iov, end = k + 1 < wr->nr_ops ? wr->op[k + 1].iov : wr->nr;
 	const struct ibtrs_rdma_area *a = wr->slot ? &r->slots : &r->msgs;
 	size_t at = wr->slot ? (size_t)(wr->slot - 1) * r->slot_size + wr->slot_at : 0;
 	size_t max = wr->slot ? r->slot_size - wr->slot_at : IBTRS_RECV_LEN;
+	u32 len = wr->op[k].f.len;
 	struct iovec v = wr->iov[i];
-	u8 *to = a->base + at;
+	int n = 0;
+	u8 *to;
 
-	if (end - i == 2 && v.iov_len == IBTRS_FRAME_LEN &&
-	    rdma_in_place(r, &wr->iov[i + 1], sge))
-		return 0;
-	if (wr->op[k].f.len > max)
-		return ibtrs_qp_break(&r->qp, -EMSGSIZE, "a message is longer than there is room");
 	v.iov_base = (u8 *)v.iov_base + IBTRS_FRAME_LEN;
 	v.iov_len -= IBTRS_FRAME_LEN;
-	for (;;) {
+	if (!v.iov_len && end - i > 1 && rdma_in_place(r, &wr->iov[i + 1], sge)) {
+		len -= sge->length;
+		i++;
+		n++;
+	}
+	if (!len)
+		return n;
+	if (len > max)
+		return ibtrs_qp_break(&r->qp, -EMSGSIZE, "a message is longer than there is room");
+	for (to = a->base + at;;) {
 		memcpy(to, v.iov_base, v.iov_len);
 		to += v.iov_len;
 		if (++i == end)
 			break;
 		v = wr->iov[i];
 	}
-	*sge = ibtrs_rdma_area_sge(a, at, wr->op[k].f.len);
-	return 0;
+	sge[n] = ibtrs_rdma_area_sge(a, at, len);
+	return n + 1;
 }
 
 static void rdma_opcode(struct ibv_send_wr *s, const struct ibtrs_frame *f)
@@ -169,7 +173,7 @@ static void rdma_opcode(struct ibv_send_wr *s, const struct ibtrs_frame *f)
 static int rdma_send(struct ibtrs_rdma *r, const struct ibtrs_wr *wr)
 {
 	struct ibv_send_wr s[IBTRS_WR_OPS] = {}, *last = &s[wr->nr_ops - 1], *bad;
-	struct ibv_sge sge[IBTRS_WR_OPS];
+	struct ibv_sge sge[IBTRS_WR_OPS][RDMA_SGES];
 	u32 i;
 	int err;
 
@@ -178,11 +182,10 @@ static int rdma_send(struct ibtrs_rdma *r, const struct ibtrs_wr *wr)
 		s[i].next = &s[i] == last ? NULL : &s[i + 1];
 		if (!wr->op[i].f.len)
 			continue;
-		s[i].sg_list = &sge[i];
-		s[i].num_sge = 1;
-		err = rdma_payload(r, wr, i, &sge[i]);
-		if (err)
-			return err;
+		s[i].sg_list = sge[i];
+		s[i].num_sge = rdma_payload(r, wr, i, sge[i]);
+		if (s[i].num_sge < 0)
+			return s[i].num_sge;
 	}
 	r->unsignalled += wr->nr_ops;
 	if (r->unsignalled >= RDMA_SIG_EVERY) {
@@ -384,7 +387,7 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 	attr.recv_cq = r->cq;
 	attr.cap = (struct ibv_qp_cap){
 		.max_send_wr = send, .max_recv_wr = r->nr_recv + 1,
-		.max_send_sge = 1, .max_recv_sge = 1,
+		.max_send_sge = RDMA_SGES, .max_recv_sge = 1,
 	};
 	if (rdma_create_qp(r->id, NULL, &attr))
 		return ibtrs_rdma_break(r, -errno);
@@ -471,6 +474,7 @@ const struct ibtrs_verbs ibtrs_rdma_verbs = {
 	.slots		= ibtrs_rdma_slots,
 	.expose		= ibtrs_rdma_expose,
 	.conceal	= ibtrs_rdma_conceal,
+	.own		= ibtrs_rdma_own,
 	.reg		= ibtrs_rdma_reg,
 	.dereg		= ibtrs_rdma_dereg,
 	.ends		= ibtrs_rdma_ends,

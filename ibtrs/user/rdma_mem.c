@@ -3,9 +3,10 @@
  * RDMA: memory that the adapter knows.
  *
  * A server registers its chunks, and the adapter reads and writes them in place. A client's buffers
- * are its caller's and not registered: each slot of a connection has memory of its own that is laid
- * out as the chunk is (data, header), and data is copied to it before the request and from it after
- * the answer. So a server can write to that memory at any time, and to the caller's never.
+ * are its caller's, and not registered unless the caller says so (mem.c): each slot of a connection
+ * has memory of its own that is laid out as the chunk is (data, header), and data is copied to it
+ * before the request and from it after the answer. So a server can write to that memory at any
+ * time, and to the caller's never.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,14 +46,20 @@ int ibtrs_rdma_break(struct ibtrs_rdma *r, int err)
 	return ibtrs_qp_break(&r->qp, err, ibtrs_rdma_words(err));
 }
 
+static struct ibv_mr *rdma_mr(struct ibtrs_rdma *r, void *base, size_t len, bool remote)
+{
+	return ibv_reg_mr_iova(r->id->qp->pd, base, len, RDMA_IOVA,
+			       remote ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0);
+}
+
+/* Memory of the library's. */
 static struct ibv_mr *rdma_reg_mr(struct ibtrs_rdma *r, void *base, size_t len)
 {
 	struct ibv_mr *mr;
 
 	/* A child that is forked would take the pages away, by copying on write. */
 	madvise(base, len, MADV_DONTFORK);
-	mr = ibv_reg_mr_iova(r->id->qp->pd, base, len, RDMA_IOVA,
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	mr = rdma_mr(r, base, len, true);
 	if (!mr)
 		ibtrs_rdma_break(r, errno ? -errno : -ENOMEM);
 	return mr;
@@ -93,11 +100,41 @@ int ibtrs_rdma_slots(struct ibtrs_qp *qp, u32 nr, u32 size)
 	return ibtrs_rdma_area_new(r, &r->slots, (size_t)nr * size);
 }
 
+const struct ibtrs_region *ibtrs_rdma_in_place(const struct ibtrs_rdma *r, const void *data,
+					       size_t len, u64 *addr)
+{
+	const struct ibtrs_regions *regions = r->qp.regions;
+	const u8 *d = data;
+	u32 i;
+
+	for (i = 0; regions && i < regions->nr; i++) {
+		const struct ibtrs_region *g = &regions->v[i];
+		size_t at = (size_t)(d - g->base);
+
+		if (d < g->base || at > g->len || len > g->len - at)
+			continue;
+		*addr = g->addr + at;
+		return g;
+	}
+	return NULL;
+}
+
+/* Memory that a read's answer is written to; without a key the peer may not. */
+static u32 rdma_own_key(const struct ibtrs_rdma *r, const void *data, size_t len, u64 *addr)
+{
+	const struct ibtrs_region *g = ibtrs_rdma_in_place(r, data, len, addr);
+
+	return g ? g->key : 0;
+}
+
 void ibtrs_rdma_expose(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc *desc)
 {
 	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
 	size_t at = (size_t)i * r->slot_size;
 
+	desc->rkey = rdma_own_key(r, data, desc->len, &desc->addr);
+	if (desc->rkey)
+		return;
 	/* A server that answers without data must not pass off that of an earlier request. */
 	memset(r->slots.base + at, 0, desc->len);
 	desc->addr = RDMA_IOVA + at;
@@ -107,9 +144,21 @@ void ibtrs_rdma_expose(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc
 void ibtrs_rdma_conceal(struct ibtrs_qp *qp, u32 i, void *data, u32 len)
 {
 	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+	u64 addr;
 
-	if (data)
+	if (data && !rdma_own_key(r, data, len, &addr))
 		memcpy(data, r->slots.base + (size_t)i * r->slot_size, len);
+}
+
+int ibtrs_rdma_own(struct ibtrs_qp *qp, struct ibtrs_region *g, bool remote, const char **why)
+{
+	struct ibv_mr *mr = rdma_mr(ibtrs_rdma_of(qp), g->base, g->len, remote);
+
+	*why = ibtrs_rdma_words(mr ? 0 : errno ? -errno : -ENOMEM);
+	g->addr = RDMA_IOVA;
+	g->key = mr && remote ? mr->rkey : 0;
+	g->mr = mr;
+	return mr ? 0 : -ENOMEM;
 }
 
 int ibtrs_rdma_reg(struct ibtrs_qp *qp, struct ibtrs_regions *regions, u32 i, void *base, u32 len)

@@ -92,10 +92,14 @@ int ibtrs_rdma_break(struct ibtrs_rdma *r, int err);
 int ibtrs_rdma_area_new(struct ibtrs_rdma *r, struct ibtrs_rdma_area *a, size_t len);
 void ibtrs_rdma_area_free(struct ibtrs_rdma_area *a);
 struct ibv_sge ibtrs_rdma_area_sge(const struct ibtrs_rdma_area *a, size_t at, u32 len);
+/* Where @data is for the adapter, if it lies in the regions of @r. NULL: it does not. */
+const struct ibtrs_region *ibtrs_rdma_in_place(const struct ibtrs_rdma *r, const void *data,
+					       size_t len, u64 *addr);
 /* Of ibtrs_rdma_verbs. */
 int ibtrs_rdma_slots(struct ibtrs_qp *qp, u32 nr, u32 size);
 void ibtrs_rdma_expose(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc *desc);
 void ibtrs_rdma_conceal(struct ibtrs_qp *qp, u32 i, void *data, u32 len);
+int ibtrs_rdma_own(struct ibtrs_qp *qp, struct ibtrs_region *g, bool remote, const char **why);
 int ibtrs_rdma_reg(struct ibtrs_qp *qp, struct ibtrs_regions *regions, u32 i, void *base, u32 len);
 void ibtrs_rdma_dereg(struct ibtrs_region *g);
 

@@ -130,8 +130,11 @@ struct ibtrs_qp {
  *	@size bytes each; the one of slot i posts with wr->slot = i + 1
  * @expose: the peer may write to @data, as the answer to slot @i: until @conceal
  * @conceal: it may not any more; @data has what it wrote. NULL: that is of no interest
+ * @own: memory of a client's that this provider would copy else: @g has where it is, and gets its
+ *	keys for all connections of the path. @remote: the peer may write to it. NULL: it does not
+ *	copy
  * @reg: makes @base region @i of the server, for all connections of the path
- * @dereg: the opposite, when all connections of the path are closed
+ * @dereg: the opposite of both, when all connections of the path are closed
  * @ends: the addresses of both ends that a proof is bound to: GIDs, of a stream IP addresses.
  *	Return: false: there are none
  * @close: after this nothing is sent, and nothing written to memory. Idempotent
@@ -147,6 +150,7 @@ struct ibtrs_verbs {
 	int (*slots)(struct ibtrs_qp *qp, u32 nr, u32 size);
 	void (*expose)(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc *desc);
 	void (*conceal)(struct ibtrs_qp *qp, u32 i, void *data, u32 len);
+	int (*own)(struct ibtrs_qp *qp, struct ibtrs_region *g, bool remote, const char **why);
 	int (*reg)(struct ibtrs_qp *qp, struct ibtrs_regions *r, u32 i, void *base, u32 len);
 	void (*dereg)(struct ibtrs_region *g);
 	bool (*ends)(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTRS_GID_LEN]);

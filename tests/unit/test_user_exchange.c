@@ -393,6 +393,55 @@ UNIT_TEST(min_latency)
 	world_end(&w);
 }
 
+/* ---- memory that adapters use in place ------------------------------------ */
+
+/* Over a stream it changes nothing but who may take it back. */
+UNIT_TEST(memory_of_a_session)
+{
+	static uint8_t data[20][WORLD_BLOCK];
+	char why[IBTRS_WHY_LEN] = "";
+	struct ibtrs_io io, *p = &io;
+	struct world_hdr h;
+	unsigned int i;
+	struct world w;
+
+	world_start(&w, NULL, 1, 1, 0);
+	CHECK(world_until_up(&w, 1));
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, NULL, 1, 0, why), -EINVAL);
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, data, 0, 0, why), -EINVAL);
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, data, 1ull << 32, 0, why), -EINVAL);
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, data, 1, 2, why), -EINVAL);
+	CHECK_STR(why, "test: memory has 1 to 4294967295 bytes, and no flag but IBTRS_MEM_READ");
+	for (i = 0; i < 16; i++)
+		CHECK_EQ(ibtrs_clt_mem_add(w.clt, data[i], WORLD_BLOCK, IBTRS_MEM_READ, why), 0);
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, data[16], WORLD_BLOCK, 0, why), -ENOSPC);
+	CHECK_STR(why, "test: a session has 16 pieces of memory at most");
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, data[3] + 1, 1, 0, why), -EEXIST);
+	CHECK_EQ(ibtrs_clt_mem_del(w.clt, data[3] + 1), -ENOENT);
+	CHECK_EQ(ibtrs_clt_mem_del(w.clt, data[16]), -ENOENT);
+	fill(data[3], WORLD_BLOCK, 3);
+	io = world_io(IBTRS_IO_WRITE, &h, 7, data[3], WORLD_BLOCK);
+	CHECK_EQ(ibtrs_q_submit(ibtrs_clt_q(w.clt, 0), &p, 1), 1);
+	CHECK_EQ(ibtrs_clt_mem_del(w.clt, data[3]), -EBUSY);
+	CHECK_EQ(ibtrs_clt_mem_del(w.clt, data[4]), 0);
+	CHECK_EQ(world_do_end(&w, &io), 0);
+	CHECK_MEM(w.disk[7], data[3], WORLD_BLOCK);
+	CHECK_EQ(ibtrs_clt_mem_del(w.clt, data[3]), 0);
+	/* a read that waits for a path */
+	w.refuse_dial[0] = true;
+	world_cut(&w, 0);
+	io = world_io(IBTRS_IO_READ, &h, 7, data[3] + 1, WORLD_BLOCK);
+	CHECK_EQ(ibtrs_q_submit(ibtrs_clt_q(w.clt, 0), &p, 1), 1);
+	world_turns(&w, 10);
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, data[3], WORLD_BLOCK, IBTRS_MEM_READ, why), -EBUSY);
+	CHECK_STR(why, "test: a request has data in it");
+	w.refuse_dial[0] = false;
+	CHECK_EQ(world_do_end(&w, &io), 0);
+	CHECK_MEM(w.disk[7], data[3] + 1, WORLD_BLOCK);
+	CHECK_EQ(ibtrs_clt_mem_add(w.clt, data[3], WORLD_BLOCK, IBTRS_MEM_READ, why), 0);
+	world_end(&w);
+}
+
 /* ---- what a server is told of a session ---------------------------------- */
 
 static uint64_t gone_session;

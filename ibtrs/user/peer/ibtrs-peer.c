@@ -6,6 +6,7 @@
  * header to any server, so it talks to the kernel's server in that one's own language.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static const char usage[] =
 	"       HEADER and DATA are hexadecimal; {N} stands for 4 bytes at N of the last answer.\n"
 	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME. PATH may be\n"
 	"auto:ADDRESS[:PORT], and a server that is found so listens at ip:.. and tcp:..\n"
-	"--json before ping or load: for programs.\n"
+	"--json before ping or load: for programs. --in-place before load, put or get: data is not\n"
+	"copied over RDMA.\n"
 	"IBTRS_NAME is the name of the session (peer), IBTRS_POLICY which path a request goes to:\n"
 	"min-inflight, round-robin or min-latency. IBTRS_KEY is a file with the 32 bytes of the key\n"
 	"that has its name; a server then requires that one\n";
@@ -218,16 +220,30 @@ static int peer_move(struct peer *p, enum ibtrs_io_dir dir, uint64_t offset, uin
 	return err;
 }
 
+int in_place(struct peer *p, void *data, size_t len, enum ibtrs_io_dir dir)
+{
+	char why[IBTRS_WHY_LEN];
+
+	if (!p->in_place || !ibtrs_clt_mem_add(p->clt, data, len,
+					       dir == IBTRS_IO_READ ? IBTRS_MEM_READ : 0, why))
+		return 0;
+	fprintf(stderr, "ibtrs-peer: %s\n", why);
+	return 1;
+}
+
 static int put(struct peer *p, uint64_t offset)
 {
 	size_t room = (size_t)p->info.max_io_size * PEER_BATCH, n;
 	uint8_t *data = malloc(room);
 	int err = data ? 0 : -ENOMEM;
 
+	if (data && in_place(p, data, room, IBTRS_IO_WRITE))
+		return 1;
 	while (!err && (n = fread(data, 1, room, stdin))) {
 		err = peer_move(p, IBTRS_IO_WRITE, offset, data, n);
 		offset += n;
 	}
+	ibtrs_clt_mem_del(p->clt, data);
 	free(data);
 	return err ? fail("put", err) : 0;
 }
@@ -235,10 +251,14 @@ static int put(struct peer *p, uint64_t offset)
 static int get(struct peer *p, uint64_t offset, uint64_t len)
 {
 	uint8_t *data = calloc(1, len ?: 1);
-	int err = data ? peer_move(p, IBTRS_IO_READ, offset, data, len) : -ENOMEM;
+	int err;
 
+	if (data && in_place(p, data, len ?: 1, IBTRS_IO_READ))
+		return 1;
+	err = data ? peer_move(p, IBTRS_IO_READ, offset, data, len) : -ENOMEM;
 	if (!err && (fwrite(data, 1, len, stdout) != len || fflush(stdout)))
 		err = -EIO;
+	ibtrs_clt_mem_del(p->clt, data);
 	free(data);
 	return err ? fail("get", err) : 0;
 }
@@ -335,36 +355,42 @@ static int say(struct peer *p)
 
 /* ---- the command -------------------------------------------------------- */
 
-static int client(const char *verb, char **word, int words, bool json)
+enum peer_opts {
+	PEER_JSON = 1,
+	PEER_IN_PLACE = 2,
+};
+
+/* @n: numbers that stand behind what the verb has in words. Return: the exit status. */
+static int client_run(struct peer *p, const char *verb, const char *way, const uint64_t n[3])
 {
-	struct peer p = { .json = json };
-	bool moves = !strcmp(verb, "load");
-	uint64_t a[3] = { 5, 0, 0 };
+	if (!strcmp(verb, "ping"))
+		return ping(p, n[0]);
+	if (!strcmp(verb, "load"))
+		return load(p, way, n[0], n[1], n[2]);
+	if (!strcmp(verb, "put"))
+		return put(p, n[0]);
+	if (!strcmp(verb, "get"))
+		return get(p, n[0], n[1]);
+	return say(p);
+}
+
+static int client(const char *verb, char **word, int words, unsigned int opts)
+{
+	struct peer p = { .json = opts & PEER_JSON, .in_place = opts & PEER_IN_PLACE };
+	bool load = !strcmp(verb, "load");
+	uint64_t n[3] = { 5, load ? 16 : 0, 4096 };
 	int i, rc;
 
-	if (moves) {
-		a[1] = 16;
-		a[2] = 4096;
-	}
-	for (i = 1 + moves; i < words; i++)
-		if (!number(word[i], &a[i - 1 - moves]))
+	for (i = 1 + load; i < words; i++)
+		if (!number(word[i], &n[i - 1 - load]))
 			return fputs(usage, stderr), 2;
-	if (moves && ((strcmp(word[1], "read") && strcmp(word[1], "write")) || !a[0] ||
-		      a[0] > 86400 || !a[1] || a[1] > PEER_DEPTH))
+	if (load && ((strcmp(word[1], "read") && strcmp(word[1], "write")) || !n[0] ||
+		     n[0] > 86400 || !n[1] || n[1] > PEER_DEPTH))
 		return fputs(usage, stderr), 2;
-	if (peer_open(&p, word[0], moves ? (uint32_t)a[1] : 2 * PEER_BATCH))
-		return 1;
-	if (moves)
-		rc = a[2] > p.info.max_io_size ? fail("SIZE, more than max_io_size", -EINVAL) :
-						 load(&p, word[1], a[0], a[1], a[2]);
-	else if (!strcmp(verb, "ping"))
-		rc = ping(&p, a[0]);
-	else if (!strcmp(verb, "put"))
-		rc = put(&p, a[0]);
-	else if (!strcmp(verb, "get"))
-		rc = get(&p, a[0], a[1]);
-	else
-		rc = say(&p);
+	rc = peer_open(&p, word[0], load ? (uint32_t)n[1] : 2 * PEER_BATCH);
+	if (rc)
+		return rc;
+	rc = client_run(&p, verb, load ? word[1] : NULL, n);
 	peer_close(&p);
 	return rc;
 }
@@ -374,27 +400,37 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *verb;
 		int min, max;		/* words behind it */
-		bool json;
+		unsigned int opts;
 	} verbs[] = {
-		{ "serve", 1, 2 }, { "ping", 1, 2, true }, { "load", 2, 5, true }, { "put", 2, 2 },
-		{ "get", 3, 3 }, { "say", 1, 1 }, { NULL },
+		{ "serve", 1, 2 }, { "ping", 1, 2, PEER_JSON },
+		{ "load", 2, 5, PEER_JSON | PEER_IN_PLACE }, { "put", 2, 2, PEER_IN_PLACE },
+		{ "get", 3, 3, PEER_IN_PLACE }, { "say", 1, 1 }, { NULL },
 	};
-	bool json = argc > 1 && !strcmp(argv[1], "--json");
-	char **word = argv + 2 + json;
-	const char *key = getenv("IBTRS_KEY"), *verb = word[-1];
-	int words = argc - 2 - json;
-	char why[IBTRS_WHY_LEN];
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, PEER_JSON },
+		{ "in-place", no_argument, NULL, PEER_IN_PLACE }, {},
+	};
+	const char *key = getenv("IBTRS_KEY"), *verb;
+	char why[IBTRS_WHY_LEN], **word;
+	unsigned int opts = 0;
+	int words, c;
 	size_t i;
 
+	while ((c = getopt_long(argc, argv, "+", options, NULL)) > 0)
+		opts |= (unsigned int)c;	/* '?' has bits that no verb takes */
 	if (key && ibtrs_key_read(key, the_key.bytes, &the_key.name, why)) {
 		fprintf(stderr, "ibtrs-peer: %s: %s\n", key, why);
 		return 1;
 	}
+	verb = argv[optind];
+	word = argv + optind + 1;
+	words = argc - optind - 1;
 	for (i = 0; words > 0 && verbs[i].verb; i++) {
 		if (strcmp(verb, verbs[i].verb) || words < verbs[i].min || words > verbs[i].max ||
-		    (json && !verbs[i].json))
+		    opts & ~verbs[i].opts)
 			continue;
-		return i ? client(verb, word, words, json) : serve(word[0], words > 1 ? word[1] : "64");
+		return i ? client(verb, word, words, opts) :
+			   serve(word[0], words > 1 ? word[1] : "64");
 	}
 	fputs(usage, stderr);
 	return 2;

@@ -270,26 +270,47 @@ static void load_say(struct peer *p, const char *word, unsigned int depth, uint3
 	printf(", max %.1f\n", (double)t->max / 1e3);
 }
 
-int load(struct peer *p, const char *word, uint64_t seconds, uint64_t depth, uint64_t size)
+static int load_blocks(struct peer *p, const char *word, uint64_t seconds, unsigned int depth,
+		       uint32_t size, struct flight *f, uint8_t *data)
 {
 	enum ibtrs_io_dir dir = strcmp(word, "read") ? IBTRS_IO_WRITE : IBTRS_IO_READ;
-	struct flight *f = calloc(depth, sizeof(*f));
-	uint8_t *data = calloc(depth, size);
 	static struct times times;
-	uint64_t ns, i;
+	unsigned int i;
+	uint64_t ns;
 	int err;
 
-	for (i = 0; i < depth && f && data; i++) {
-		f[i].h = (struct peer_hdr){ .magic = PEER_MAGIC, .offset = i * size };
+	if (in_place(p, data, (size_t)depth * size, dir))
+		return 1;
+	for (i = 0; i < depth; i++) {
+		f[i].h = (struct peer_hdr){ .magic = PEER_MAGIC, .offset = (uint64_t)i * size };
 		f[i].io = (struct ibtrs_io){
 			.dir = dir, .hdr = &f[i].h, .hdr_len = sizeof(f[i].h), .user = &f[i],
-			.data = data + i * size, .len = (uint32_t)size,
+			.data = data + (size_t)i * size, .len = size,
 		};
 	}
-	err = f && data ? load_run(p, f, (unsigned int)depth, seconds, &times, &ns) : -ENOMEM;
-	if (!err)
-		load_say(p, word, (unsigned int)depth, (uint32_t)size, &times, (double)ns / 1e9);
+	err = load_run(p, f, depth, seconds, &times, &ns);
+	if (err)
+		return fail("load", err);
+	load_say(p, word, depth, size, &times, (double)ns / 1e9);
+	ibtrs_clt_mem_del(p->clt, data);
+	return 0;
+}
+
+int load(struct peer *p, const char *word, uint64_t seconds, uint64_t depth, uint64_t size)
+{
+	struct flight *f;
+	uint8_t *data;
+	int rc;
+
+	if (!size || size > p->info.max_io_size)
+		return fail("SIZE, 1 to max_io_size", -EINVAL);
+	f = calloc(depth, sizeof(*f));
+	data = calloc(depth, size);
+	if (f && data)
+		rc = load_blocks(p, word, seconds, (unsigned int)depth, (uint32_t)size, f, data);
+	else
+		rc = fail("load", -ENOMEM);
 	free(data);
 	free(f);
-	return err ? fail("load", err) : 0;
+	return rc;
 }

@@ -21,10 +21,13 @@ struct peer {
 	struct ibtrs_q *q;
 	struct ibtrs_clt_info info;
 	bool json;
+	bool in_place;
 };
 
 /* Says that @what has failed. Return: the exit status. */
 int fail(const char *what, int err);
+/* With --in-place the adapter uses @data itself. Return: 0 or the exit status. */
+int in_place(struct peer *p, void *data, size_t len, enum ibtrs_io_dir dir);
 /* Sends @nr messages, and says how long the answers took. Return: the exit status. */
 int ping(struct peer *p, uint64_t nr);
 /**

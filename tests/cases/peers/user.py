@@ -5,6 +5,7 @@ crowd = True
 links = 2
 deadline = 200
 import base64
+import json
 import struct
 import image
 programs = [image.REPO / "build/lib/ibtrs-peer"]
@@ -67,13 +68,23 @@ def itself(t):
     c.sh("dd if=/dev/urandom of=/tmp/data bs=100k count=10 status=none; "
          f"ibtrs-peer put {AT} 4097 < /tmp/data; "
          f"ibtrs-peer get {AT} 4097 $((1000 * 1024)) | cmp - /tmp/data")
+    c.sh("dd if=/dev/urandom of=/tmp/data bs=100001 count=10 status=none; "
+         f"ibtrs-peer --in-place put {BOTH} 1 < /tmp/data; "
+         f"ibtrs-peer --in-place get {BOTH} 1 1000010 | cmp - /tmp/data; "
+         f"ibtrs-peer get {AT} 1 1000010 | cmp - /tmp/data")
     t.match(server.out(), "session peer from ip:10.0.0.1", "what the server says")
     for policy, way in ("min-inflight", "write"), ("min-latency", "read"):
-        said = json.loads(c.sh(f"IBTRS_POLICY={policy} ibtrs-peer --json load {BOTH} {way} 1"))
-        t.ok(said["requests"] > 100 and said["latency_us"]["p50"] > 0, f"{policy}: {said}")
-        t.eq([path["transport"] for path in said["paths"]], ["rdma"] * 2, "both paths are RDMA")
+        for place in "", "--in-place":
+            said = json.loads(c.sh(f"IBTRS_POLICY={policy} ibtrs-peer --json {place} "
+                                   f"load {BOTH} {way} 1"))
+            t.ok(said["requests"] > 100 and said["latency_us"]["p50"] > 0, f"{policy}: {said}")
+            t.eq([path["transport"] for path in said["paths"]], ["rdma"] * 2, "RDMA both")
     c.fails(f"lessen user bash -c 'ulimit -l 256; exec ibtrs-peer ping {AT}'",
             f"{AT}: no memory, or more than may be locked: raise LimitMEMLOCK=")
+    # the session fits, 100 MiB more do not
+    c.fails(f"lessen user bash -c 'ulimit -l 60000; "
+            f"exec ibtrs-peer --in-place get {AT} 0 104857600'",
+            "peer: no memory, or more than may be locked: raise LimitMEMLOCK=")
 
     at = struct.pack("<IIQ", 0x52454550, 0, 0).hex()
     job = c.spawn(f"mkfifo /tmp/say; exec 3<> /tmp/say; "
