@@ -100,7 +100,7 @@ static u32 admit_count(const struct ibtrs_srv_session *s)
 	u32 n = 0;
 
 	for (path = s->paths; path; path = path->next)
-		n += path->counted && !ibtrs_srv_path_lingers(path);
+		n += !ibtrs_srv_path_lingers(path);
 	return n;
 }
 
@@ -110,13 +110,15 @@ static int admit_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
 		     const char **why)
 {
 	u32 ext = req->ext & IBTRS_USER_EXT;
+	bool known;
+	int err;
 
 	*why = "no such session";
 	if (!s && !req->first_conn)
 		return -ENXIO;
-	*why = "the server has as many paths as it may: raise its max_paths";
-	if (srv->nr_paths >= srv->opts.max_paths)
-		return -ENOMEM;
+	err = ibtrs_srv_quota_path(srv, peer, proof->key, !s, &known, why);
+	if (err)
+		return err;
 	*why = "the session has as many paths as it may";
 	if (s && admit_count(s) >= IBTRS_MAX_PATHS)
 		return -ECONNRESET;
@@ -125,9 +127,12 @@ static int admit_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
 	if (s && s->ext != ext)
 		return -ECONNRESET;
 	*why = "out of memory";
-	s = s ?: ibtrs_srv_session_new(srv, req->session_uuid, proof->key, ext);
+	s = s ?: ibtrs_srv_session_new(srv, req->session_uuid, peer, proof->key, ext);
 	*out = s ? ibtrs_srv_path_new(srv, s, req, peer, proof) : NULL;
-	return *out ? 0 : -ENOMEM;
+	if (!*out)
+		return -ENOMEM;
+	(*out)->known = known;
+	return 0;
 }
 
 static int admit_find(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req *req,
@@ -303,6 +308,8 @@ static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 				 name, path->peer);
 		reason = words;
 	}
+	if (!err)
+		err = ibtrs_srv_quota_let_in(srv, path, &reason);
 	if (!err)
 		err = info_name(srv, path, name, &reason);
 	if (!err)

@@ -494,7 +494,8 @@ enum ibtrs_srv_auth {
  * @max_io_size: largest data of a request, 4096 ..; 0: 126976
  * @hb_ms: interval of heartbeats; 0: 1000
  * @hb_misses: so many intervals without a sign of life are tolerated; 0: 5
- * @max_paths: of all clients together, each of which costs queue_depth chunks; 0: 64
+ * @max_memory_mb: MiB for the chunks of all clients: each path has queue_depth of them, of
+ *	max_io_size and 4096 bytes; 0: what 64 paths need
  * @admit: may a session of this name come from this address? @key is the name of the key that it
  *	has proved, or empty. 0, or a negative errno and words, which the client is told. NULL: yes.
  *	Called with the server locked: must not call the library
@@ -504,6 +505,14 @@ enum ibtrs_srv_auth {
  * @key: fills in the keys of a name, the present one first. Return: how many there are; 0: none has
  *	that name. Asked for each proof, and again when the path is let in: a key that is gone by
  *	then counts no more. Called as @admit is; the library wipes what it got
+ * @max_memory_per_peer_mb: the same for one client: an address, and the key that was proved from
+ *	there. 0: three quarters of it, or all if max_memory_mb is set
+ * @max_memory_per_key_mb: for one key, from however many addresses; 0: three quarters where one
+ *	client has a limit, else all
+ * @max_sessions, @max_sessions_per_peer, @max_sessions_per_key: 0: 256, 64, three quarters
+ * @max_paths_half_open: paths in the handshake, of all clients together that have no key and are
+ *	not in from their address; 0: 256
+ * @max_paths_half_open_per_peer: of any client; 0: 64
  * @gone: a session of this number has ended, and so has each request of it. Called as @admit is, by
  *	ibtrs_srv_poll(), ibtrs_op_reply() or ibtrs_srv_free(). NULL: none
  */
@@ -513,7 +522,7 @@ struct ibtrs_srv_opts {
 	uint32_t max_io_size;
 	uint32_t hb_ms;
 	uint32_t hb_misses;
-	uint32_t max_paths;
+	uint32_t max_memory_mb;
 	int (*admit)(void *priv, const char *name, const char *peer, const char *key,
 		     char why[IBTRS_WHY_LEN]);
 	uint64_t (*now_ms)(void *priv);
@@ -522,6 +531,13 @@ struct ibtrs_srv_opts {
 	unsigned int (*key)(void *priv, const char *name,
 			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN]);
 	void (*gone)(void *priv, uint64_t session);
+	uint32_t max_memory_per_peer_mb;
+	uint32_t max_memory_per_key_mb;
+	uint32_t max_sessions;
+	uint32_t max_sessions_per_peer;
+	uint32_t max_sessions_per_key;
+	uint32_t max_paths_half_open;
+	uint32_t max_paths_half_open_per_peer;
 };
 
 /* @o may be NULL. Nothing listens before ibtrs_srv_listen(). */

@@ -19,7 +19,6 @@
 #define SRV_IO_SIZE	126976
 #define SRV_HB_MS	1000
 #define SRV_HB_MISSES	5
-#define SRV_PATHS	64
 #define SRV_EVENTS	16
 
 /* ---- connections -------------------------------------------------------- */
@@ -35,23 +34,14 @@ static void srv_peer(int fd, char peer[IBTRS_ADDR_STR_MAX])
 		ibtrs_place_peer((struct sockaddr *)&from, peer);
 }
 
-/* Connections whose path is not up. */
-static u32 srv_half(const struct ibtrs_srv *srv)
-{
-	const struct ibtrs_srv_conn *conn;
-	u32 n = 0;
-
-	for (conn = srv->conns; conn; conn = conn->next)
-		n += !conn->dead && (!conn->path || conn->path->state != IBTRS_SRV_PATH_UP);
-	return n;
-}
-
 /* The lock is held. Owns @qp in any case; NULL: there was no memory for it. */
 static struct ibtrs_srv_conn *srv_add(struct ibtrs_srv *srv, struct ibtrs_qp *qp, const char *peer)
 {
-	struct ibtrs_srv_conn *conn;
+	struct ibtrs_srv_conn *conn = NULL;
+	bool known;
 
-	conn = qp && srv_half(srv) < IBTRS_SRV_HALF_MAX ? calloc(1, sizeof(*conn)) : NULL;
+	if (qp && !ibtrs_srv_quota_conn(srv, peer, &known))
+		conn = calloc(1, sizeof(*conn));
 	if (!conn) {
 		if (qp) {
 			qp->verbs->close(qp);
@@ -61,6 +51,7 @@ static struct ibtrs_srv_conn *srv_add(struct ibtrs_srv *srv, struct ibtrs_qp *qp
 	}
 	conn->kind = IBTRS_SRV_CONN;
 	conn->srv = srv;
+	conn->known = known;
 	conn->due = ibtrs_srv_now(srv) + IBTRS_SRV_HALF_MS / 2;
 	snprintf(conn->peer, sizeof(conn->peer), "%s", peer);
 	conn->qp = qp;
@@ -402,7 +393,6 @@ static int srv_options(struct ibtrs_srv *srv, char *why)
 	o->max_io_size = o->max_io_size ?: SRV_IO_SIZE;
 	o->hb_ms = o->hb_ms ?: SRV_HB_MS;
 	o->hb_misses = o->hb_misses ?: SRV_HB_MISSES;
-	o->max_paths = o->max_paths ?: SRV_PATHS;
 	if (o->queue_depth < 2 || o->queue_depth > IBTRS_MAX_QD)
 		return ibtrs_user_why(why, -EINVAL, "server", "queue_depth is 2 to 65535");
 	if (o->max_io_size < IBTRS_USER_IO_MIN || o->max_io_size > 1u << 27)

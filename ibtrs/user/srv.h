@@ -14,7 +14,6 @@
 
 #define IBTRS_SRV_HALF_MS	10000	/* for a handshake; half of it until the CONN_REQ */
 #define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
-#define IBTRS_SRV_HALF_MAX	256	/* connections without a path, or of one that is not up */
 #define IBTRS_SRV_EVENTS	8	/* that wait to be sent, for each path */
 
 struct ibtrs_transport;
@@ -43,6 +42,7 @@ struct ibtrs_srv_conn {
 	struct ibtrs_srv_knock *knock;	/* its first message was AUTH_REQ */
 	u16 cid;
 	bool dead;
+	bool known;			/* a client was in from its address when it came */
 	u64 due;			/* for its CONN_REQ, or for the exchange */
 	char peer[IBTRS_ADDR_STR_MAX];
 	struct ibtrs_qp *qp;
@@ -106,7 +106,7 @@ struct ibtrs_srv_path {
 	u8 *info;			/* INFO_RSP or INFO_REFUSED */
 	u32 given;			/* ops that the user has: its memory stays */
 	u32 awaited;			/* of these, those that its next life waits for */
-	bool counted;			/* in srv->nr_paths */
+	bool known;			/* its client was in, or has proved a key */
 	bool told;			/* the client knows where RDMA is */
 	u64 due;
 	u32 missed;
@@ -131,6 +131,7 @@ struct ibtrs_srv_session {
 	u64 id;
 	u32 life;
 	u32 ext;
+	char peer[IBTRS_ADDR_STR_MAX];	/* that made it */
 	char name[IBTRS_NAME_LEN];	/* empty: not let in yet */
 	struct ibtrs_srv_path *paths;
 	struct ibtrs_srv_slot *slots;
@@ -149,7 +150,6 @@ struct ibtrs_srv {
 	struct ibtrs_srv_grant *grants;
 	struct ibtrs_srv_op *ready;
 	struct ibtrs_srv_op **ready_end;
-	u32 nr_paths;
 	u64 next_id;
 	u64 due;			/* of the next timer */
 	u64 looked_at;			/* when timers were looked at last */
@@ -170,12 +170,22 @@ void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 /* A client asks where RDMA is. False: it may not. */
 bool ibtrs_srv_where(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 
+/* ---- srvquota.c: how much a client may use ------------------------------ */
+/* May an address have another connection? 0 or -ENOMEM. @known: a client is in from there. */
+int ibtrs_srv_quota_conn(const struct ibtrs_srv *srv, const char *peer, bool *known);
+/* May a client begin a path, of a session that is @fresh? 0, or an errno and @why. */
+int ibtrs_srv_quota_path(const struct ibtrs_srv *srv, const char *peer, const char *key, bool fresh,
+			 bool *known, const char **why);
+/* May the path, whose session may have no name yet, have its chunks? 0, or an errno and @why. */
+int ibtrs_srv_quota_let_in(const struct ibtrs_srv *srv, const struct ibtrs_srv_path *path,
+			   const char **why);
+
 /* ---- srvpath.c: making and unmaking ------------------------------------- */
 struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
 					  const struct ibtrs_conn_req *req, const char *peer,
 					  const struct ibtrs_srv_proof *proof);
 struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid,
-						const char *key, u32 ext);
+						const char *peer, const char *key, u32 ext);
 /* Chunks and ops: only for a path that is let in. */
 int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char **why);
 void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path);

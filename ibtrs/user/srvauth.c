@@ -10,7 +10,7 @@
  * the path is let in.
  *
  * A refusal is sent a second late: that limits how often a client that guesses keys can try, since
- * its connection counts as one of IBTRS_SRV_HALF_MAX until then.
+ * its connection counts as one of its address until then.
  */
 #include <stdlib.h>
 #include "ibtrs/user/srv.h"

@@ -16,7 +16,7 @@ u64 ibtrs_srv_now(const struct ibtrs_srv *srv)
 }
 
 struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 *uuid,
-						const char *key, u32 ext)
+						const char *peer, const char *key, u32 ext)
 {
 	struct ibtrs_srv_session *s = calloc(1, sizeof(*s));
 
@@ -30,6 +30,7 @@ struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 
 	}
 	s->life |= 1;			/* not 0 */
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
+	snprintf(s->peer, sizeof(s->peer), "%s", peer);
 	snprintf(s->key, sizeof(s->key), "%s", key);
 	s->id = ++srv->next_id;
 	s->ext = ext;
@@ -64,8 +65,6 @@ struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_sr
 	path->due = ibtrs_srv_now(srv) + IBTRS_SRV_HALF_MS;
 	path->next = s->paths;
 	s->paths = path;
-	path->counted = true;
-	srv->nr_paths++;
 	return path;
 }
 
@@ -118,13 +117,6 @@ int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, co
 	return err;
 }
 
-/* As long as the user has ops of it, its memory counts. */
-static void path_uncount(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
-{
-	srv->nr_paths -= path->counted;
-	path->counted = false;
-}
-
 void ibtrs_srv_conn_kill(struct ibtrs_srv_conn *conn)
 {
 	conn->qp->verbs->close(conn->qp);
@@ -146,8 +138,6 @@ void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
 	for (i = 0; i < path->regions.nr; i++)
 		path->verbs->dereg(&path->regions.v[i]);
 	ibtrs_srv_ops_end(path);
-	if (!path->given)
-		path_uncount(srv, path);
 	srv->reap = true;
 }
 
@@ -165,7 +155,7 @@ static void path_free(struct ibtrs_srv_path *path)
 	free(path);
 }
 
-static void session_reap(struct ibtrs_srv *srv, struct ibtrs_srv_session *s)
+static void session_reap(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path **at = &s->paths, *path;
 
@@ -175,7 +165,6 @@ static void session_reap(struct ibtrs_srv *srv, struct ibtrs_srv_session *s)
 			continue;
 		}
 		*at = path->next;
-		path_uncount(srv, path);
 		path_free(path);
 	}
 }
@@ -199,7 +188,7 @@ void ibtrs_srv_reap(struct ibtrs_srv *srv)
 		free(c);
 	}
 	while ((s = *at)) {
-		session_reap(srv, s);
+		session_reap(s);
 		if (s->paths) {
 			at = &s->next;
 			continue;

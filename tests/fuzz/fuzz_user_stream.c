@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct ibtrs_srv_opts o = {
-		.size = sizeof(o), .queue_depth = 4, .max_io_size = 4096, .max_paths = 3,
+		.size = sizeof(o), .queue_depth = 4, .max_io_size = 4096, .max_paths_half_open = 3,
 		.auth = IBTRS_SRV_AUTH_OPTIONAL, .key = keys,
 	};
 	struct ibtrs_op *late[LATE];

@@ -211,8 +211,8 @@ UNIT_TEST(refused_in_words)
 	CHECK_EQ(ibtrs_clt_path_info(w.clt, 1, &info), -EINVAL);
 	world_end(&w);
 
-	/* in the CM REJ */
-	so = (struct ibtrs_srv_opts){ .queue_depth = 32, .max_paths = 1 };
+	/* there is memory for one path */
+	so = (struct ibtrs_srv_opts){ .queue_depth = 32, .max_memory_mb = 4 };
 	world_start(&w, &so, 2, 1, 0);
 	for (i = 0; i < 50; i++)
 		world_turn(&w);
@@ -221,7 +221,7 @@ UNIT_TEST(refused_in_words)
 	if (info.err != -ENOMEM)	/* the other one was first */
 		CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
 	CHECK_EQ(info.err, -ENOMEM);
-	CHECK_STR(info.why, SAYS "the server has as many paths as it may: raise its max_paths");
+	CHECK_STR(info.why, SAYS "as much memory in use as max_memory_mb allows");
 	world_end(&w);
 }
 

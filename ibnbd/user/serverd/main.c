@@ -37,7 +37,8 @@ static const char usage[] =
 	"  -c, --config FILE      in place of /etc/ibnbd/server.conf\n"
 	"  -p, --policy FILE      in place of /etc/ibnbd/policy.conf\n"
 	"      --queue-depth N    requests of a session at a time (512)\n"
-	"      --max-paths N      paths of all clients together (64); each costs memory\n"
+	"      --max-memory MIB   memory for requests of all clients (4224); a path has 66\n"
+	"      --max-sessions N   sessions of all clients (256)\n"
 	"      --check            read the configuration, say what is wrong, and end\n"
 	"  -h, --help\n"
 	"  -V, --version\n";
@@ -109,7 +110,8 @@ static int main_options(int argc, char **argv, struct serverd_opts *o, bool *che
 		{ "config", required_argument, NULL, 'c' },
 		{ "policy", required_argument, NULL, 'p' },
 		{ "queue-depth", required_argument, NULL, 'q' },
-		{ "max-paths", required_argument, NULL, 'm' },
+		{ "max-memory", required_argument, NULL, 'm' },
+		{ "max-sessions", required_argument, NULL, 's' },
 		{ "check", no_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -138,8 +140,12 @@ static int main_options(int argc, char **argv, struct serverd_opts *o, bool *che
 				return say_error(SAY_USAGE, "--queue-depth is 2 to 65535");
 			break;
 		case 'm':
-			if (!main_number(optarg, 1 << 20, &o->max_paths))
-				return say_error(SAY_USAGE, "--max-paths is 1 to 1048576");
+			if (!main_number(optarg, 1 << 30, &o->max_memory_mb))
+				return say_error(SAY_USAGE, "--max-memory is 1 to 1073741824 MiB");
+			break;
+		case 's':
+			if (!main_number(optarg, 65536, &o->max_sessions))
+				return say_error(SAY_USAGE, "--max-sessions is 1 to 65536");
 			break;
 		case 'k':
 			*check = true;
@@ -330,7 +336,8 @@ static int main_new(struct serverd *d)
 {
 	const struct ibtrs_srv_opts o = {
 		.size = sizeof(o), .queue_depth = d->opts.queue_depth ?: MAIN_DEPTH,
-		.max_io_size = MAIN_IO_SIZE, .max_paths = d->opts.max_paths, .priv = d,
+		.max_io_size = MAIN_IO_SIZE, .max_memory_mb = d->opts.max_memory_mb,
+		.max_sessions = d->opts.max_sessions, .priv = d,
 		.admit = serverd_session_admit, .gone = serverd_session_gone,
 		.auth = d->conf->auth, .key = serverd_conf_key,
 	};

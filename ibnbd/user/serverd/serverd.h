@@ -86,7 +86,8 @@ struct serverd_opts {
 	const char **listen;
 	unsigned int nr_listen;
 	u32 queue_depth;
-	u32 max_paths;
+	u32 max_memory_mb;
+	u32 max_sessions;
 };
 
 /* What is wrong was printed. NULL: there is a mistake. */
