@@ -150,7 +150,10 @@ IBNBD_API int ibnbd_disk_open(struct ibtrs_ctx *ctx, const char *name, const cha
  */
 IBNBD_API void ibnbd_disk_close(struct ibnbd_disk *disk);
 IBNBD_API int ibnbd_disk_info(struct ibnbd_disk *disk, struct ibnbd_disk_info *info);
-/* For ibtrs_clt_info() and ibtrs_clt_path_info(); nothing else may be done with it. */
+/*
+ * For ibtrs_clt_info(), ibtrs_clt_path_info(), ibtrs_clt_mem_add() and ibtrs_clt_mem_del(); nothing
+ * else may be done with it.
+ */
 IBNBD_API struct ibtrs_clt *ibnbd_disk_session(struct ibnbd_disk *disk);
 
 /* ---- requests ----------------------------------------------------------- */
