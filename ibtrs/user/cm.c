@@ -480,7 +480,7 @@ void ibtrs_clt_cm_event(struct ibtrs_clt_conn *conn)
 	const char *why;
 	int err;
 
-	conn->qp->verbs->turn(conn->qp);
+	conn->qp->verbs->turn(conn->qp, false);
 	conn->qp->verbs->flush(conn->qp);
 	while (!(path->events & 1u << IBTRS_PATH_EV_READY)) {
 		err = conn->qp->verbs->poll(conn->qp, &wc);

@@ -316,7 +316,7 @@ static void q_receive(struct ibtrs_q *q)
 		conn = q->conns[i];
 		if (!conn)
 			continue;
-		conn->qp->verbs->turn(conn->qp);
+		conn->qp->verbs->turn(conn->qp, q->idx);
 		while ((n = conn->qp->verbs->poll(conn->qp, &wc)) > 0) {
 			why = q_rx(q, conn, &wc);
 			if (why)

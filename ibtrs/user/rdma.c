@@ -13,7 +13,8 @@
  *
  * Sleeping: the descriptors of the CM and of the completion channel are in an epoll set, which is
  * what the owner's set watches. When the completion queue is empty the channel is emptied, the
- * queue armed, and polled once more: what came between is not reported.
+ * queue armed, and polled once more: what came between is not reported. A queue whose owner comes
+ * again leaves that to the first turn that finds nothing, so one that is busy is spared the calls.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -306,9 +307,21 @@ static int rdma_look(struct ibtrs_rdma *r)
 	return 0;
 }
 
-static void rdma_turn(struct ibtrs_qp *qp)
+static void rdma_turn(struct ibtrs_qp *qp, bool again)
 {
-	ibtrs_rdma_of(qp)->looked = false;
+	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
+
+	r->looked = false;
+	r->again = again;
+}
+
+/*
+ * Must the turn look at the descriptors, which takes system calls? Not if it had something, and the
+ * owner comes again: an armed channel has reported that, or will report what comes.
+ */
+static bool rdma_must_look(const struct ibtrs_rdma *r)
+{
+	return !r->looked && !(r->again && r->armed && r->nr_due);
 }
 
 static int rdma_poll(struct ibtrs_qp *qp, struct ibtrs_wc *wc)
@@ -328,7 +341,7 @@ static int rdma_poll(struct ibtrs_qp *qp, struct ibtrs_wc *wc)
 		if (n)
 			return n;
 		/* Events come behind what arrived before them. */
-		if (!r->looked) {
+		if (rdma_must_look(r)) {
 			rdma_look(r);
 			continue;
 		}

@@ -41,6 +41,7 @@ struct ibtrs_rdma_area {
  * @armed: the completion channel will report the next completion
  * @dirty: completions were taken since it was armed
  * @looked: the descriptors were looked at in this turn
+ * @again: the owner comes again before it sleeps, if this turn had something
  * @cm_ready: an event of the CM waits
  * @asked: the CONN_REQ in @priv has not been polled yet
  */
@@ -68,6 +69,7 @@ struct ibtrs_rdma {
 	bool armed;
 	bool dirty;
 	bool looked;
+	bool again;
 	bool cm_ready;
 	bool asked;
 	u32 priv_len;

@@ -111,7 +111,7 @@ static void srv_conn_event(struct ibtrs_srv_conn *conn)
 	struct ibtrs_wc wc;
 	int n = 1;
 
-	conn->qp->verbs->turn(conn->qp);
+	conn->qp->verbs->turn(conn->qp, false);
 	conn->qp->verbs->flush(conn->qp);
 	while (!conn->dead && n > 0) {
 		n = conn->qp->verbs->poll(conn->qp, &wc);

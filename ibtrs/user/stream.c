@@ -351,7 +351,7 @@ static int stream_poll(struct ibtrs_qp *qp, struct ibtrs_wc *wc)
 	return 1;
 }
 
-static void stream_turn(struct ibtrs_qp *qp)
+static void stream_turn(struct ibtrs_qp *qp, bool again)
 {
 	stream_of(qp)->turn = 256;
 }

@@ -122,7 +122,8 @@ struct ibtrs_qp {
  *	before
  * @flush: the doorbell. Return: 0, or why the connection is broken
  * @turn: begins a turn: then poll until it returns 0. A turn is bounded, so that a peer which never
- *	stops sending does not keep the thread from others; epoll reports the rest
+ *	stops sending does not keep the thread from others; epoll reports the rest. @again: if there
+ *	is something, the owner comes again before it sleeps
  * @poll: Return: 1: @wc is filled; 0: nothing has arrived; or why the connection is broken
  * @expect: a SEND may have @len bytes from now on, and may be put into @room, which stays until the
  *	connection is closed; NULL: IBTRS_RECV_LEN again
@@ -144,7 +145,7 @@ struct ibtrs_verbs {
 	bool packets;
 	int (*watch)(struct ibtrs_qp *qp, int ep, void *ptr);
 	int (*flush)(struct ibtrs_qp *qp);
-	void (*turn)(struct ibtrs_qp *qp);
+	void (*turn)(struct ibtrs_qp *qp, bool again);
 	int (*poll)(struct ibtrs_qp *qp, struct ibtrs_wc *wc);
 	int (*expect)(struct ibtrs_qp *qp, void *room, u32 len);
 	int (*slots)(struct ibtrs_qp *qp, u32 nr, u32 size);

@@ -399,7 +399,7 @@ UNIT_TEST(a_message_without_end)
 		for (i = 0; i < 100 && !qp->err; i++) {
 			CHECK_EQ(send(fd[1], record, sizeof(record), 0), sizeof(record));
 			memset(record + 5, 0, 4);
-			qp->verbs->turn(qp);
+			qp->verbs->turn(qp, false);
 			qp->verbs->poll(qp, &wc);
 		}
 		CHECK(i > 4 && i < 16);
@@ -431,9 +431,9 @@ UNIT_TEST(more_than_fits)
 	ibtrs_qp_post(clt, &wr);
 	for (i = 0; i < 100000 && !n; i++) {
 		CHECK_EQ(clt->verbs->flush(clt), 0);
-		clt->verbs->turn(clt);
+		clt->verbs->turn(clt, false);
 		CHECK_EQ(clt->verbs->poll(clt, &wc), 0);
-		srv->verbs->turn(srv);
+		srv->verbs->turn(srv, false);
 		CHECK_EQ(srv->verbs->flush(srv), 0);
 		n = srv->verbs->poll(srv, &wc);
 	}
@@ -463,11 +463,11 @@ UNIT_TEST(a_record_that_waits)
 		for (k = 0; k < 40 && sent < 5000 && !wr[sent % 512].posted; k++, sent++)
 			ibtrs_qp_post_imm(clt, &wr[sent % 512], sent);
 		CHECK_EQ(clt->verbs->flush(clt), 0);
-		clt->verbs->turn(clt);
+		clt->verbs->turn(clt, false);
 		CHECK_EQ(clt->verbs->poll(clt, &wc), 0);
 		if (i > 5 && i % 8)
 			continue;
-		srv->verbs->turn(srv);
+		srv->verbs->turn(srv, false);
 		srv->verbs->flush(srv);
 		while (srv->verbs->poll(srv, &wc) == 1 && wc.imm == seen)
 			seen++;
