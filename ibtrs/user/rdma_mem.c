@@ -10,6 +10,7 @@
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include "ibtrs/user/rdma_qp.h"
 
 #define RDMA_IOVA	0x100000u	/* where memory begins for peers */
@@ -46,9 +47,9 @@ int ibtrs_rdma_break(struct ibtrs_rdma *r, int err)
 	return ibtrs_qp_break(&r->qp, err, ibtrs_rdma_words(err));
 }
 
-static struct ibv_mr *rdma_mr(struct ibtrs_rdma *r, void *base, size_t len, bool remote)
+static struct ibv_mr *rdma_mr(struct ibtrs_rdma *r, void *base, size_t len, u64 addr, bool remote)
 {
-	return ibv_reg_mr_iova(r->id->qp->pd, base, len, RDMA_IOVA,
+	return ibv_reg_mr_iova(r->id->qp->pd, base, len, addr,
 			       remote ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
@@ -59,7 +60,7 @@ static struct ibv_mr *rdma_reg_mr(struct ibtrs_rdma *r, void *base, size_t len)
 
 	/* A child that is forked would take the pages away, by copying on write. */
 	madvise(base, len, MADV_DONTFORK);
-	mr = rdma_mr(r, base, len, true);
+	mr = rdma_mr(r, base, len, RDMA_IOVA, true);
 	if (!mr)
 		ibtrs_rdma_break(r, errno ? -errno : -ENOMEM);
 	return mr;
@@ -152,10 +153,12 @@ void ibtrs_rdma_conceal(struct ibtrs_qp *qp, u32 i, void *data, u32 len)
 
 int ibtrs_rdma_own(struct ibtrs_qp *qp, struct ibtrs_region *g, bool remote, const char **why)
 {
-	struct ibv_mr *mr = rdma_mr(ibtrs_rdma_of(qp), g->base, g->len, remote);
+	struct ibv_mr *mr;
 
+	/* Both addresses have the same place in a page. */
+	g->addr = RDMA_IOVA + ((uintptr_t)g->base & (uintptr_t)(sysconf(_SC_PAGESIZE) - 1));
+	mr = rdma_mr(ibtrs_rdma_of(qp), g->base, g->len, g->addr, remote);
 	*why = ibtrs_rdma_words(mr ? 0 : errno ? -errno : -ENOMEM);
-	g->addr = RDMA_IOVA;
 	g->key = mr && remote ? mr->rkey : 0;
 	g->mr = mr;
 	return mr ? 0 : -ENOMEM;

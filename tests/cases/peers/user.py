@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 description = ("libibtrs over RDMA: with the kernel's server, locked chunks or not; with itself; "
-               "the kernel's client with its server; errors; keys")
+               "the kernel's client with its server; errors; keys; RDMA that is found, lost and "
+               "found again")
 crowd = True
 links = 2
-deadline = 200
+deadline = 300
 import base64
 import json
 import struct
+import time
 import image
 programs = [image.REPO / "build/lib/ibtrs-peer"]
 AT = "ip:10.0.0.2"
@@ -143,6 +145,39 @@ def keys(t):
     server.kill()
 
 
+def both_kinds(t):
+    """auto: is RDMA as long as that gets through, then the stream, then RDMA again."""
+    c, s = t.client, t.server
+    key = "IBTRS_KEY=/tmp/right/db-1"
+    server = s.spawn(f"{key} exec ibtrs-peer serve ip:0.0.0.0,tcp:0.0.0.0:1234 16")
+    t.wait(lambda: server.out().count("port 1234") == 2, 10, "the server listens twice")
+    job = c.spawn(f"{key} ibtrs-peer --json load auto:10.0.0.2 write 40 4 > /tmp/auto")
+
+    def bytes_per_s(count):
+        before = int(c.sh(count))
+        time.sleep(1)
+        return int(c.sh(count)) - before
+    rdma = "echo $(($(hw_counter 0 sent_pkts) + $(hw_counter 1 sent_pkts)))"
+    tcp = "cat /sys/class/net/eth0/statistics/tx_bytes"
+    t.wait(lambda: bytes_per_s(rdma) > 100, 20, "requests go over RDMA")
+    for i in (0, 1):        # packets of RDMA are UDP to this port
+        s.sh(f"tc qdisc replace dev eth{i} root handle 1: prio bands 3 priomap{' 0' * 16}; "
+             f"tc qdisc add dev eth{i} parent 1:3 netem loss 100%; "
+             f"tc filter add dev eth{i} parent 1: protocol ip prio 1 u32 "
+             "match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:3")
+    t.wait(lambda: bytes_per_s(tcp) > 1e5 and bytes_per_s(rdma) < 100, 30,
+           "requests go over the stream")
+    s.sh("net_fifo eth0; net_fifo eth1")
+    t.wait(lambda: bytes_per_s(rdma) > 100, 30, "requests go over RDMA again")
+    t.eq(job.wait(60), 0, "no request has failed")
+    said = json.loads(c.sh("cat /tmp/auto"))
+    up = [(path["path"], path["transport"]) for path in said["paths"] if path["state"] == "up"]
+    # the second RDMA path is one that the server has told of
+    t.eq(sorted(up), [("ip:10.0.0.2", "rdma"), ("ip:10.0.1.2:1234", "rdma"),
+                      ("tcp:10.0.0.2", "tls")], "paths")
+    server.kill()
+
+
 def run(t):
     c, s = t.client, t.server
     if c.rc("command -v ibtrs-peer")[0]:
@@ -159,3 +194,4 @@ def run(t):
     kernel_client(t, server)
     server.kill()
     keys(t)
+    both_kinds(t)
