@@ -57,6 +57,15 @@ setup_nbdkit() {
 	done
 }
 
+# the kernel's server; a program that calls libibnbd is the client
+setup_lib() {
+	serve always_invalidate=N
+	modprobe rdma_ucm
+}
+setup_lib-poll() { setup_lib; }
+setup_lib-in-place() { setup_lib; }
+setup_ucx() { modprobe rdma_ucm; }
+
 # mirror_legs N: two disks for each mirror, a session for each half, as on two servers
 mirror_legs() {
 	local i
@@ -126,12 +135,13 @@ nvmet_unserve() {
 	modprobe -r nvmet-rdma
 }
 
-# nvme_connect ADDRESS: as the host whose identity ends in HOST_DIGIT
+# nvme_connect ADDRESS: as the host whose identity ends in HOST_DIGIT; NVME_WORDS: more options
 nvme_connect() {
 	local id=11111111-2222-3333-4444-55555555555${HOST_DIGIT:-5}
 	modprobe nvme-rdma
 	local host=hostnqn=nqn.2014-08.org.nvmexpress:uuid:$id,hostid=$id
-	echo "transport=rdma,traddr=$1,trsvcid=4420,nqn=sub0,$host" > /dev/nvme-fabrics
+	echo "transport=rdma,traddr=$1,trsvcid=4420,nqn=sub0,$host${NVME_WORDS:+,$NVME_WORDS}" \
+		> /dev/nvme-fabrics
 }
 
 setup_nvme() {
