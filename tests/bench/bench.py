@@ -23,7 +23,9 @@ protocol on this transport gets below it.  Results: tables, and bench/out/result
 disks without md, each written to by a job of its own, at the cost of both writes together.
 
 Only when named: `serverd` is our client with ibnbd-serverd, `nbdkit` the kernel's nbd, nbdkit and
-libibnbd with our server.
+libibnbd with our server, `lib`, `lib-poll` and `lib-in-place` a program that calls libibnbd
+(disk.c): it sleeps for answers, or polls; or its data is not copied. `ucx` is UCX's put and get to
+memory of its own process, polled: no server and no disk, so what a library of RDMA costs by itself.
 """
 import argparse, csv, json, subprocess, sys, time
 from pathlib import Path
@@ -52,6 +54,9 @@ UNFLUSHED = ["ibnbd-ignore", "ibnbd-fence", "ibnbd-replay"]
 # servers and clients in user space, and what each needs: only when named, too
 USER = {"serverd": [REPO / "build/serverd/ibnbd-serverd"],
         "nbdkit": [REPO / "build/lib/nbdkit-ibnbd-plugin.so", "nbdkit", "nbd-client"]}
+LIBRARY = {"lib": "", "lib-poll": "poll", "lib-in-place": "in-place"}   # words for disk.c
+DISK = REPO / "build/lib/bench-disk"
+UCX = ("ucx_perftest", "/usr/lib/x86_64-linux-gnu/ucx/libuct_ib.so.0")
 QUICK = {"jobs": ["rr4k-qd1", "rw4k-qd1", "rr4k-16x2", "rw4k-16x2"],
          "targets": ["local", "ibnbdN", "rnbdN", "nvme"]}
 REFERENCE = REPO / "tests/bench/reference.json"
@@ -98,6 +103,10 @@ class Machine:
     def measure(self, job, seconds):
         if self.target == "floor":
             return self.floor(job)
+        if self.target in LIBRARY:
+            return self.library(job)
+        if self.target == "ucx":
+            return self.ucx(job)
         self.sh(f"{self.fio(job, 0.2, '--output=/dev/null')}\n"
                 f"{self.fio(job, seconds, '--output-format=json --output=/h/fio.json')}")
         text = self.vm.get("fio.json")
@@ -120,6 +129,20 @@ class Machine:
                 cost += share * int(ns.split()[-1]) / 2000 / count
         return round(cost, 2)
 
+    def library(self, job):
+        rw, kib, depth, _, _ = JOBS[job]
+        count = max(8 * depth, 16000 // kib)
+        ns = self.sh(f"{DISK.name} ram0 ip:10.0.0.1 {rw.removeprefix('rand')} {kib} {depth} "
+                     f"{count} {LIBRARY[self.target]}")
+        return round(int(ns.split()[-1]) / 2000 / count, 2)
+
+    def ucx(self, job):
+        rw, kib, depth, _, _ = JOBS[job]
+        said = self.sh("UCX_MODULE_DIR=/bin ucx_perftest -l -d rxe0:1 -x rc_verbs -D zcopy "
+                       f"-t {'get' if 'read' in rw else 'put_bw'} -s {kib << 10} -O {depth} "
+                       f"-w {4 * depth} -n {max(8 * depth, 16000 // kib)} -f")
+        return round(500e3 / float(said.split()[-1]), 2)    # the overall message rate
+
     def off(self):
         self.vm.off()
 
@@ -128,7 +151,8 @@ def bench(boot, target, jobs, seconds):
     machine = Machine(boot, target)
     try:
         return {job: machine.measure(job, seconds) for job in jobs
-                if target != "two" or JOBS[job][0] != "randrw"}
+                if (target != "two" or JOBS[job][0] != "randrw")
+                and (target not in (*LIBRARY, "ucx") or JOBS[job][3:] == (1, 1))}
     finally:
         machine.off()
 
@@ -228,6 +252,16 @@ def gate(result, jobs, kver, accept):
     return passed, failed
 
 
+def library():
+    """disk.c with the libraries of `make lib` in it."""
+    lib = image.need(REPO / "build/lib/libibnbd.a", "make lib").parent
+    subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-I", REPO / "ibtrs/user",
+                    "-I", REPO / "ibnbd/user", "-o", DISK, REPO / "tests/bench/disk.c",
+                    lib / "libibnbd.a", lib / "libibtrs.a", "-lrdmacm", "-libverbs", "-lgnutls",
+                    "-lnettle", "-pthread"], check=True)
+    return DISK
+
+
 def commit():
     return subprocess.run(["git", "-C", REPO, "describe", "--always", "--dirty"],
                           capture_output=True, text=True).stdout.strip()
@@ -236,7 +270,8 @@ def commit():
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("-t", "--targets", nargs="+", choices=[*TARGETS, *UNFLUSHED, *USER])
+    p.add_argument("-t", "--targets", nargs="+",
+                   choices=[*TARGETS, *UNFLUSHED, *USER, *LIBRARY, "ucx"])
     p.add_argument("-j", "--jobs", nargs="+", choices=list(JOBS))
     p.add_argument("--quick", action="store_true",
                    help="compare with the reference ratios: " + ", ".join(QUICK["jobs"]))
@@ -262,6 +297,10 @@ def main():
         for t in USER[target] if target in targets else ():
             tools.append(image.need(image.which(t) or t,
                                     "make lib serverd; packages nbdkit and nbd-client"))
+    for t in UCX if "ucx" in targets else ():
+        tools.append(image.need(image.which(t) or t, "package ucx-utils"))
+    if any(t in LIBRARY for t in targets):
+        tools.append(library())
     if "mirror" in targets:
         tools.append(image.need(image.CACHE / "mdadm/mdadm", "tests/vm/mdadm.sh"))
     turn = launch.alone()
