@@ -64,7 +64,7 @@ static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_p
 	use->bytes += path->chunks_len;
 }
 
-/* What a client uses; @peer NULL: all who have that key, or none. */
+/* What a client uses; @peer NULL: all who have that key, or none; @key NULL: all. */
 static struct ibtrs_quota_use quota_use(const struct ibtrs_srv *srv, const char *peer,
 					const char *key)
 {
@@ -73,7 +73,7 @@ static struct ibtrs_quota_use quota_use(const struct ibtrs_srv *srv, const char 
 	struct ibtrs_quota_use use = {};
 
 	for (s = srv->sessions; s; s = s->next) {
-		if (strcmp(s->key, key))
+		if (key && strcmp(s->key, key))
 			continue;
 		use.sessions += s->name[0] && (!peer || !strcmp(s->peer, peer));
 		for (path = s->paths; path; path = path->next)
@@ -134,13 +134,10 @@ static int quota_session(const struct ibtrs_srv *srv, const char *peer, const ch
 {
 	const struct ibtrs_quota_use own = quota_use(srv, peer, key);
 	const struct ibtrs_quota_use alike = quota_use(srv, NULL, key);
-	const struct ibtrs_srv_session *s;
-	u32 all = 0;
+	const struct ibtrs_quota_use all = quota_use(srv, NULL, NULL);
 	int err;
 
-	for (s = srv->sessions; s; s = s->next)
-		all += !!s->name[0];
-	err = ibtrs_quota_session(max, all, &own, why);
+	err = ibtrs_quota_session(max, all.sessions, &own, why);
 	if (!err && key[0])
 		err = ibtrs_quota_key_session(max, &alike, why);
 	else if (!err && srv->opts.auth == IBTRS_SRV_AUTH_OPTIONAL)
@@ -168,9 +165,8 @@ int ibtrs_srv_quota_let_in(const struct ibtrs_srv *srv, const struct ibtrs_srv_p
 	const struct ibtrs_srv_session *s = path->session;
 	const struct ibtrs_quota_use own = quota_use(srv, path->peer, s->key);
 	const struct ibtrs_quota_use alike = quota_use(srv, NULL, s->key);
-	const struct ibtrs_srv_session *other;
-	u64 bytes = quota_path_bytes(srv), used = bytes;
-	const struct ibtrs_srv_path *p;
+	const struct ibtrs_quota_use all = quota_use(srv, NULL, NULL);
+	u64 bytes = quota_path_bytes(srv);
 	struct ibtrs_quota_max max;
 	int err;
 
@@ -184,8 +180,5 @@ int ibtrs_srv_quota_let_in(const struct ibtrs_srv *srv, const struct ibtrs_srv_p
 	if (err)
 		return err;
 	*why = "as much memory in use as max_memory_mb allows";
-	for (other = srv->sessions; other; other = other->next)
-		for (p = other->paths; p; p = p->next)
-			used += p->state == IBTRS_SRV_PATH_CLOSED && !p->given ? 0 : p->chunks_len;
-	return used > max.bytes ? -ENOMEM : 0;
+	return bytes > max.bytes || all.bytes > max.bytes - bytes ? -ENOMEM : 0;
 }
