@@ -347,8 +347,9 @@ static int clt_policy(struct ibtrs_clt *clt, char *why)
 	int policy = ibtrs_mpath_parse(word, strlen(word));
 
 	if (policy < 0)
-		return ibtrs_user_why(why, policy, clt->name, "policy %.40s: round-robin, "
-				      "min-inflight or min-latency is expected", word);
+		return ibtrs_user_why(
+			why, policy, clt->name,
+			"policy %.40s: round-robin, min-inflight or min-latency is expected", word);
 	clt->policy = policy;
 	return 0;
 }

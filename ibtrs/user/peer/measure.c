@@ -78,10 +78,8 @@ static const struct {
 	uint64_t permille;
 } percentiles[] = {
 	{ "50%", "p50", 500 }, { "90%", "p90", 900 }, { "99%", "p99", 990 },
-	{ "99.9%", "p99.9", 999 },
+	{ "99.9%", "p99.9", 999 }, { NULL },
 };
-
-#define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
 
 static void times_json(struct json *j, const struct times *t)
 {
@@ -90,7 +88,7 @@ static void times_json(struct json *j, const struct times *t)
 	json_object(j, "latency_us");
 	json_real(j, "min", (double)t->min / 1e3);
 	json_real(j, "mean", times_mean_us(t));
-	for (i = 0; i < PERCENTILES; i++)
+	for (i = 0; percentiles[i].word; i++)
 		json_real(j, percentiles[i].key, times_us(t, percentiles[i].permille));
 	json_real(j, "max", (double)t->max / 1e3);
 	json_end(j);
@@ -265,7 +263,7 @@ static void load_say(struct peer *p, const char *word, unsigned int depth, uint3
 	printf("%s of %u bytes, %u at a time, %.1f s: %.0f IOPS, %.1f MiB/s\n", word, size, depth,
 	       seconds, iops, iops * size / (1 << 20));
 	printf("latency in us: min %.1f, avg %.1f", (double)t->min / 1e3, times_mean_us(t));
-	for (i = 0; i < PERCENTILES; i++)
+	for (i = 0; percentiles[i].word; i++)
 		printf(", %s %.1f", percentiles[i].word, times_us(t, percentiles[i].permille));
 	printf(", max %.1f\n", (double)t->max / 1e3);
 }
