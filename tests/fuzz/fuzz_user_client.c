@@ -32,7 +32,7 @@ static void shake(const u8 *data, size_t size, size_t grain)
 			break;
 		data += n;
 		size -= n;
-		qp->verbs->turn(qp);
+		qp->verbs->turn(qp, false);
 		assert(qp->verbs->poll(qp, &wc) <= 0);
 		if (recv(fd[1], heard, sizeof(heard), 0) < 0)
 			assert(errno == EAGAIN || errno == ECONNRESET);
@@ -40,7 +40,7 @@ static void shake(const u8 *data, size_t size, size_t grain)
 	close(fd[1]);
 	/* The handshake may stop behind each piece of a message; epoll calls again then. */
 	do
-		qp->verbs->turn(qp);
+		qp->verbs->turn(qp, false);
 	while (!qp->verbs->poll(qp, &wc) && turns--);
 	assert(qp->err < 0 && qp->why);
 	qp->verbs->close(qp);
