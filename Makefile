@@ -31,7 +31,7 @@ include compat/place.mk
 .PHONY: modules clean tools lib lib-install serverd serverd-install \
 	unit fuzz lint package check check-all check-tools check-nbdkit \
 	dkms-source \
-	check-kernels check-boot check-memory check-packages check-faults check-suites \
+	check-kernels check-boot check-memory check-packages check-pair check-faults check-suites \
 	check-laws check-serverd soak churn hostile check-debug check-kcsan check-interop \
 	check-long cases demo \
 	bench bench-quick bench-lines bench-lines-quick vm-shell \
@@ -82,8 +82,8 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
 	tests/setup.sh
-	TWICE=1 tests/check.sh unit nbdkit fuzz lint package kernels boot packages cases serverd \
-		long bench-quick \
+	TWICE=1 tests/check.sh unit nbdkit fuzz lint package kernels boot packages pair cases \
+		serverd long bench-quick \
 		bench-lines-quick bench interop faults suites soak churn laws memory debug hostile \
 		kcsan
 
@@ -109,10 +109,13 @@ check-kernels:			## build on every kernel that can be had: tests/kernels; make c
 	tests/kernels/selftest.sh
 	tests/kernels/matrix.sh $(MATRIX)
 
-check-packages:			## packages in clean Debian systems, in booted ones; ONLY=debian13, rpm, dkms12 or boot picks, ONLY=cluster a pair under Pacemaker
+check-packages:			## packages in clean Debian systems, in booted ones; ONLY=debian13, rpm, dkms12 or boot picks
 	tests/setup.sh apt-utils createrepo-c gnupg ovmf sbsigntool efitools
 	$(MAKE) KVER=$$(bash -c '. tests/vm/env.sh; echo $$KVER') modules tools
 	tests/packages/systems.sh $(ONLY)
+
+check-pair:			## a pair of servers under Pacemaker: on a shelf, on DRBD, and NVMe in its place (an hour)
+	$(MAKE) check-packages ONLY=cluster
 
 check-boot:			## boot each of those kernels in a virtual machine, with a short test; make check boots one
 	tests/setup.sh

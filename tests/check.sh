@@ -20,7 +20,8 @@ mkdir -p $logs
 stage() {	# NAME: its row is NAME.row, its output NAME.log, and shown as it goes on
 	local stage=$1 target=$1 log=$logs/$1.log begin=$SECONDS rc total p f s note=
 	case $stage in
-	kernels|boot|packages|interop|faults|suites|laws|memory|debug|kcsan|long|nbdkit|serverd)
+	kernels|boot|packages|pair|interop|faults|suites|laws|memory|debug|kcsan|long|nbdkit| \
+	serverd)
 		target=check-$stage ;;
 	esac
 	{

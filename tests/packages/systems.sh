@@ -61,7 +61,7 @@ system dkms12 bookworm install-dkms.sh
 system dkms13 trixie install-dkms.sh
 boots boot12 bookworm boot.py
 boots boot13 trixie boot.py
-# (half an hour, so on demand)
+# (an hour, so on demand: make check-pair)
 [[ $only != *cluster* ]] || boots cluster12 bookworm cluster.py
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]
