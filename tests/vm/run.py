@@ -239,7 +239,12 @@ class Runner:
             if g.vm.alive:
                 try:
                     g.vm.resume()
-                    g.vm.run("echo w > /proc/sysrq-trigger; ps -o pid,stat,args > /h/ps", 10)
+                    # w tells of blocked threads alone, and a server in user space only sleeps
+                    g.vm.run("echo w > /proc/sysrq-trigger; ps -o pid,stat,args > /h/ps; "
+                             "for p in $(pgrep -x ibnbd-serverd) $(pgrep -x ibtrs-peer); do "
+                             "grep . /proc/$p/task/*/stack; done >> /h/ps || true; "
+                             "[ ! -e /run/serverd.log ] || tail -n 50 /run/serverd.log >> /h/ps; "
+                             "ip neigh >> /h/ps", 10)
                     t.log(f"{g.name}: processes:\n{g.vm.get('ps')}")
                 except (vm.VMError, OSError) as e:
                     t.log(f"{g.name} does not answer: {str(e).splitlines()[0]}")
