@@ -250,7 +250,7 @@ class Cluster(case.T):
         self.wait(lambda: not self.stores[0].rc("crm_attribute -t crm_config -n dc-version -G")[0],
                   90, "one of them is the DC")
 
-    def running(self, timeout=180):
+    def running(self, timeout=90):
         """All resources of the group are started somewhere."""
         def started():
             out = self.alive().rc("crm_mon -1 -r")[1]
@@ -271,7 +271,7 @@ class Cluster(case.T):
 def standby(t, old):
     """It is to be maintained; the other one takes the group."""
     t.other(old).sh(f"crm_standby -N {old.name} -v on", 60)
-    t.wait(lambda: t.where() is t.other(old), 180, "the other one has the group")
+    t.wait(lambda: t.where() is t.other(old), 90, "the other one has the group")
     t.other(old).sh(f"crm_standby -N {old.name} -D", 60)
 
 
@@ -309,7 +309,7 @@ def takes_over(t, w, number, what, strike, cut):
     old, before = t.server, len(t.fenced)
     begin = time.monotonic()
     row = w.fault(number, what, lambda: strike(old),
-                  lambda: t.wait(lambda: t.where() is t.other(old), 180, f"{what}: it is taken"),
+                  lambda: t.wait(lambda: t.where() is t.other(old), 120, f"{what}: it is taken"),
                   down=[0], hold=0, detect=60, recover=60, from_healed=True)
     t.eq([n for _, n in t.fenced[before:]], [old.name] if cut else [], f"{what}: fenced")
     known = t.fenced[before][0] - begin if cut else 0

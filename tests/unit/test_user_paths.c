@@ -347,17 +347,23 @@ UNIT_TEST(abort_ends_what_is_parked)
 UNIT_TEST(silence)
 {
 	struct ibtrs_path_info info = { .size = sizeof(info) };
+	uint64_t since, least = UINT64_MAX;
 	struct world w;
 	struct load l;
-	uint64_t since;
+	unsigned int i;
 
 	world_start(&w, NULL, 2, 1, 0);
 	CHECK(world_until_up(&w, 2));
-	world_turns(&w, 20000);
+	/* of many heartbeats, since the host may let one wait */
+	for (i = 0; i < 20; i++) {
+		world_turns(&w, 1000);
+		CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
+		if (info.latency_us && info.latency_us < least)
+			least = info.latency_us;
+	}
 	CHECK_EQ(world_up(&w), 2);
-	CHECK_EQ(ibtrs_clt_path_info(w.clt, 0, &info), 0);
 	CHECK_EQ(info.established, 1);
-	CHECK(info.latency_us > 0);
+	CHECK(least <= 4000);
 	since = w.now;
 	w.frozen[0] = true;
 	load_submit(&w, &l, IBTRS_IO_WRITE, 3);
