@@ -59,13 +59,13 @@ static int mem_path_add(struct ibtrs_clt_path *path, u32 i, const char **why)
 {
 	struct ibtrs_qp *qp = path->conns[0]->qp;
 	const struct ibtrs_region *g = &path->clt->mem[i];
+	int err;
 
-	*why = qp->why;
 	path->mem[i] = *g;
-	if (!qp->verbs->own(qp, &path->mem[i], g->key, why))
-		return 0;
-	path->mem[i] = (struct ibtrs_region){};
-	return -ENOMEM;
+	err = qp->verbs->own(qp, &path->mem[i], g->key, why);
+	if (err)
+		path->mem[i] = (struct ibtrs_region){};
+	return err;
 }
 
 static void mem_path_del(struct ibtrs_clt_path *path, u32 i)
@@ -78,17 +78,18 @@ static void mem_path_del(struct ibtrs_clt_path *path, u32 i)
 int ibtrs_clt_mem_start(struct ibtrs_clt_path *path, const char **why)
 {
 	struct ibtrs_clt *clt = path->clt;
+	int err = 0;
 	u32 i;
 
 	if (!mem_is_for(path))
 		return 0;
 	path->regions = (struct ibtrs_regions){ .v = path->mem, .nr = IBTRS_CLT_MEMS };
-	for (i = 0; i < IBTRS_CLT_MEMS; i++)
-		if (clt->mem[i].len && mem_path_add(path, i, why))
-			return -ENOMEM;
-	for (i = 0; i < clt->nr_qs; i++)
+	for (i = 0; i < IBTRS_CLT_MEMS && !err; i++)
+		if (clt->mem[i].len)
+			err = mem_path_add(path, i, why);
+	for (i = 0; i < clt->nr_qs && !err; i++)
 		path->conns[i]->qp->regions = &path->regions;
-	return 0;
+	return err;
 }
 
 void ibtrs_clt_mem_end(struct ibtrs_clt_path *path)
@@ -114,6 +115,7 @@ static void mem_del(struct ibtrs_clt *clt, u32 i)
 static int mem_add(struct ibtrs_clt *clt, const struct ibtrs_region *g, const char **why)
 {
 	u32 i, k, free = IBTRS_CLT_MEMS;
+	int err = 0;
 
 	for (i = IBTRS_CLT_MEMS; i; i--) {
 		const struct ibtrs_region *x = &clt->mem[i - 1];
@@ -130,13 +132,12 @@ static int mem_add(struct ibtrs_clt *clt, const struct ibtrs_region *g, const ch
 	if (mem_is_used(clt, g))
 		return -EBUSY;
 	clt->mem[free] = *g;
-	for (k = 0; k < clt->nr_paths; k++) {
-		if (!clt->paths[k].regions.nr || !mem_path_add(&clt->paths[k], free, why))
-			continue;
+	for (k = 0; k < clt->nr_paths && !err; k++)
+		if (clt->paths[k].regions.nr)
+			err = mem_path_add(&clt->paths[k], free, why);
+	if (err)
 		mem_del(clt, free);
-		return -ENOMEM;
-	}
-	return 0;
+	return err;
 }
 
 int ibtrs_clt_mem_add(struct ibtrs_clt *clt, void *base, size_t len, uint32_t flags,
@@ -149,8 +150,9 @@ int ibtrs_clt_mem_add(struct ibtrs_clt *clt, void *base, size_t len, uint32_t fl
 	int err;
 
 	if (!base || !len || len > U32_MAX || flags & ~IBTRS_MEM_READ)
-		return ibtrs_user_why(why, -EINVAL, clt->name,
-				      "memory has 1 to 4294967295 bytes, and no flag but IBTRS_MEM_READ");
+		return ibtrs_user_why(
+			why, -EINVAL, clt->name,
+			"memory has 1 to 4294967295 bytes, and no flag but IBTRS_MEM_READ");
 	mem_lock(clt);
 	err = mem_add(clt, &g, &reason);
 	mem_unlock(clt);

@@ -154,14 +154,19 @@ void ibtrs_rdma_conceal(struct ibtrs_qp *qp, u32 i, void *data, u32 len)
 int ibtrs_rdma_own(struct ibtrs_qp *qp, struct ibtrs_region *g, bool remote, const char **why)
 {
 	struct ibv_mr *mr;
+	int err;
 
 	/* Both addresses have the same place in a page. */
 	g->addr = RDMA_IOVA + ((uintptr_t)g->base & (uintptr_t)(sysconf(_SC_PAGESIZE) - 1));
 	mr = rdma_mr(ibtrs_rdma_of(qp), g->base, g->len, g->addr, remote);
-	*why = ibtrs_rdma_words(mr ? 0 : errno ? -errno : -ENOMEM);
-	g->key = mr && remote ? mr->rkey : 0;
+	if (!mr) {
+		err = errno ? -errno : -ENOMEM;
+		*why = ibtrs_rdma_words(err);
+		return err;
+	}
+	g->key = remote ? mr->rkey : 0;
 	g->mr = mr;
-	return mr ? 0 : -ENOMEM;
+	return 0;
 }
 
 int ibtrs_rdma_reg(struct ibtrs_qp *qp, struct ibtrs_regions *regions, u32 i, void *base, u32 len)
