@@ -120,7 +120,7 @@ class Machine:
         rw, kib, depth, jobs, _ = JOBS[job]
         reads = {"randrw": MIX_READS / 100}.get(rw, float("read" in rw))
         slots = depth * jobs
-        count = max(8 * slots, 16000 // kib)
+        count = requests(kib, slots)
         cost = 0
         for share, request, reply in ((reads, 0, kib << 10), (1 - reads, kib << 10, 0)):
             if share:
@@ -131,7 +131,7 @@ class Machine:
 
     def library(self, job):
         rw, kib, depth, _, _ = JOBS[job]
-        count = max(8 * depth, 16000 // kib)
+        count = requests(kib, depth)
         ns = self.sh(f"{DISK.name} ram0 ip:10.0.0.1 {rw.removeprefix('rand')} {kib} {depth} "
                      f"{count} {LIBRARY[self.target]}")
         return round(int(ns.split()[-1]) / 2000 / count, 2)
@@ -140,11 +140,16 @@ class Machine:
         rw, kib, depth, _, _ = JOBS[job]
         said = self.sh("UCX_MODULE_DIR=/bin ucx_perftest -l -d rxe0:1 -x rc_verbs -D zcopy "
                        f"-t {'get' if 'read' in rw else 'put_bw'} -s {kib << 10} -O {depth} "
-                       f"-w {4 * depth} -n {max(8 * depth, 16000 // kib)} -f")
+                       f"-w {4 * depth} -n {requests(kib, depth)} -f")
         return round(500e3 / float(said.split()[-1]), 2)    # the overall message rate
 
     def off(self):
         self.vm.off()
+
+
+def requests(kib, slots):
+    """How many are enough for a figure, of a program that counts them."""
+    return max(8 * slots, 16000 // kib)
 
 
 def bench(boot, target, jobs, seconds):

@@ -8,8 +8,10 @@
 /* The path is the address to come from; without a listener of the server's. */
 static int from(const char *at, struct world *w)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr("127.0.0.1") };
 	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(at) };
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_addr.s_addr = inet_addr("127.0.0.1"),
+	};
 	int l = socket(AF_INET, SOCK_STREAM, 0), c = socket(AF_INET, SOCK_STREAM, 0), s;
 	socklen_t len = sizeof(to);
 

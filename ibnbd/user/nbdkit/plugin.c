@@ -138,8 +138,8 @@ static int plugin_config_complete(void)
 	"unflushed=<WHAT>   If the server may have lost writes that no flush has covered: auto\n" \
 	"                   (default), replay, fence or ignore.\n" \
 	"retain_mb=<MIB>    Memory for the copies that replay sends again; default 64.\n" \
-	"policy=<WORD>      Which path a request goes to: min-inflight (default), round-robin or\n" \
-	"                   min-latency.\n" \
+	"policy=<WORD>      Which path a request goes to: min-inflight (default),\n" \
+	"                   round-robin or min-latency.\n" \
 	"queues=<N>         Connections per path; default 4."
 
 /* ---- the disk ----------------------------------------------------------- */

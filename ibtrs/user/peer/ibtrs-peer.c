@@ -30,11 +30,11 @@ static const char usage[] =
 	"       HEADER and DATA are hexadecimal; {N} stands for 4 bytes at N of the last answer.\n"
 	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME. PATH may be\n"
 	"auto:ADDRESS[:PORT], and a server that is found so listens at ip:.. and tcp:..\n"
-	"--json before ping or load: for programs. --in-place before load, put or get: data is not\n"
-	"copied over RDMA.\n"
+	"--json before ping or load: for programs. --in-place before load, put or get: data is\n"
+	"not copied over RDMA.\n"
 	"IBTRS_NAME is the name of the session (peer), IBTRS_POLICY which path a request goes to:\n"
-	"min-inflight, round-robin or min-latency. IBTRS_KEY is a file with the 32 bytes of the key\n"
-	"that has its name; a server then requires that one\n";
+	"min-inflight, round-robin or min-latency. IBTRS_KEY is a file with the 32 bytes of the\n"
+	"key that has its name; a server then requires that one\n";
 
 int fail(const char *what, int err)
 {
