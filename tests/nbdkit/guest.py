@@ -96,19 +96,20 @@ def without_bios(work):
 
 
 class Guest:
-    """A QEMU with that disk, given as words of its command line; `incoming`: a socket at which it
-    waits for the guest of another one."""
-    def __init__(self, work, name, words, incoming=None):
+    """A QEMU with that disk, given as words of its command line; `incoming`: an address at which it
+    waits for the guest of another one; `within`: words before the command."""
+    def __init__(self, work, name, words, incoming=None, within=()):
         self.dir, self.name, self.text = work, name, ""
         self.log, self.console = work / f"{name}.log", work / f"{name}.console"
         ctl, qmp = work / f"{name}.ctl", work / f"{name}.qmp"
         port = lambda chardev: ["-device", f"virtserialport,chardev={chardev},name={chardev}"]
         self.qemu = subprocess.Popen(
-            [*image.qemu(), "-M", "pc,accel=tcg", "-m", "256", "-nodefaults", "-display", "none",
-             "-serial", f"file:{self.console}", "-qmp", f"unix:{qmp},server=on,wait=off",
+            [*within, *image.qemu(), "-M", "pc,accel=tcg", "-m", "256", "-nodefaults",
+             "-display", "none", "-serial", f"file:{self.console}",
+             "-qmp", f"unix:{qmp},server=on,wait=off",
              "-device", "virtio-serial", "-chardev", f"file,id=log,path={self.log}", *port("log"),
              "-chardev", f"socket,id=ctl,path={ctl},server=on,wait=off", *port("ctl"), *words,
-             *(["-incoming", f"unix:{incoming}"] if incoming else [])],
+             *(["-incoming", incoming] if incoming else [])],
             stdin=subprocess.DEVNULL, stderr=open(work / f"{name}.err", "w"))
         self.qmp, self.ctl = self.connect(qmp).makefile("rw"), self.connect(ctl)
         json.loads(self.qmp.readline())
@@ -156,7 +157,7 @@ class Guest:
         return self.log.read_bytes().count(b"\nA ")
 
     def moves(self, to):
-        self.do("migrate", uri=f"unix:{to}")
+        self.do("migrate", uri=to)
         end = time.monotonic() + 90
         while (status := self.do("query-migrate").get("status")) != "completed":
             assert status != "failed" and time.monotonic() < end, f"{status}\n{self.said()}"

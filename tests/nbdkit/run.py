@@ -7,9 +7,9 @@ nbdcopy and nbdsh.
 
 The server is tests/unit/disksrv.c: it dies and comes back with the same disk, or with another one.
 Or it is ibnbd-serverd, with a file, or with the disk of another NBD server. And a guest of QEMU
-boots from such a disk, and moves to another QEMU (guest.py).
+boots from such a disk, and moves to another host (guest.py).
 Last line: N passed, N failed.  Exit status 77: nbdkit is not installed (tests/setup.sh does)."""
-import json, os, random, shutil, signal, subprocess, sys, tempfile, time, traceback
+import base64, json, os, random, shutil, signal, subprocess, sys, tempfile, time, traceback, zlib
 from pathlib import Path
 import guest
 
@@ -20,7 +20,8 @@ SERVERD = TOP / "build/unit/test_user_serverd"     # under sanitizers
 MIB = 1 << 20
 SIZE = 16 * MIB
 TESTS = []
-NEEDS = ("nbdkit", "nbdcopy", "nbdinfo", "nbdsh", "qemu-io", "qemu-img", "qemu-nbd", *guest.NEEDS)
+NEEDS = ("nbdkit", "nbdcopy", "nbdinfo", "nbdsh", "qemu-io", "qemu-img", "qemu-nbd", "ip",
+         "nsenter", *guest.NEEDS)
 
 
 def test(f):
@@ -59,19 +60,21 @@ class World:
             self.server.stdout.close()
             self.server = None
 
-    def serverd(self):
+    def serverd(self, *options, at=None, within=()):
         """ibnbd-serverd listens, and exports what is in the directory disks."""
+        at = at or f"unix:{self.at}"
         disks, conf = self.dir / "disks", self.dir / "server.conf"
         disks.mkdir(exist_ok=True)
         conf.write_text(f"dev_search_path = {disks}\nwriter_file = {self.dir}/writers\n"
-                        "policy = optional\n")
+                        "policy = optional\n" + "".join(f"{o}\n" for o in options))
         self.server_log = self.dir / "server.log"
         with open(self.server_log, "a") as log:
-            self.server = subprocess.Popen([SERVERD, "-c", conf, "-l", f"unix:{self.at}"],
+            self.server = subprocess.Popen([*within, SERVERD, "-c", conf, "-l", at],
                                            stdout=subprocess.PIPE, stderr=log, text=True,
-                                           env={**os.environ, "TEST_SERVERD": "1"})
-        self.until(lambda: self.server.poll() is not None or self.at.exists() and
-                   self.server_log.read_text().count(f"listens at unix:{self.at}") > self.listened,
+                                           env={**os.environ, "TEST_SERVERD": "1",
+                                                "IBNBD_ROOT": str(self.dir / "root")})
+        self.until(lambda: self.server.poll() is not None or
+                   self.server_log.read_text().count(f"listens at {at}") > self.listened,
                    "ibnbd-serverd listens")
         self.listened += 1
 
@@ -531,21 +534,64 @@ def what_an_nbd_server_refuses(w):
     has(w.said(), "no NBD server listens at the socket; start it")
 
 
-def nbd_server(w, session, *options):
+def nbd_server(w, session, *options, path=None, within=()):
     """A further nbdkit, for another client. Return: its process and its socket."""
     at = w.dir / f"{session}.nbd"
-    p = subprocess.Popen(["nbdkit", "--foreground", "--unix", at, LIB / "nbdkit-ibnbd-plugin.so",
-                          f"session={session}", "device=db1", f"path=unix:{w.at}", *options],
-                         env=w.env)
+    p = subprocess.Popen([*within, "nbdkit", "--foreground", "--unix", at,
+                          LIB / "nbdkit-ibnbd-plugin.so", f"session={session}", "device=db1",
+                          f"path={path or f'unix:{w.at}'}", *options], env=w.env)
     w.until(lambda: p.poll() is not None or at.exists(), f"nbdkit of {session}")
     assert p.poll() is None, f"nbdkit of {session} has ended"
     return p, at
 
 
+def key(w, name):
+    """A key of this name, at the server and for clients. Return: its file."""
+    secret = random.randbytes(32)
+    at = w.dir / f"root/etc/ibnbd/keys/{name}"
+    at.parent.mkdir(parents=True)
+    with open(at, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+        f.write("ibnbd-key:1:" + base64.b64encode(
+            secret + zlib.crc32(secret).to_bytes(4, "little")).decode() + "\n")
+    return at
+
+
+class Hosts:
+    """Machines for which network namespaces stand, on one bridge: host `i` is 10.99.0.(i + 1)."""
+    def __init__(self, nr):
+        self.keepers = [subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+                        for _ in range(nr)]
+        own = os.readlink("/proc/self/ns/net")
+        end = time.monotonic() + 10
+        while any(os.readlink(f"/proc/{p.pid}/ns/net") == own for p in self.keepers):
+            assert time.monotonic() < end, "there is no network namespace"
+            time.sleep(0.02)
+        run = lambda i, words: subprocess.run([*self.on(i), "ip", *words.split()], check=True)
+        run(0, "link add bridge up type bridge")
+        for i, p in enumerate(self.keepers):
+            run(0, f"link add port{i} up master bridge type veth peer name net0 netns {p.pid}")
+            run(i, f"addr add {self.ip(i)}/24 dev net0")
+            run(i, "link set net0 up")
+
+    @staticmethod
+    def ip(i):
+        return f"10.99.0.{i + 1}"
+
+    def on(self, i):
+        """Words before a command."""
+        return ["nsenter", "--net", "--target", str(self.keepers[i].pid)]
+
+    def end(self):
+        for p in self.keepers:
+            p.kill()
+            p.wait()
+
+
 def bootable(w):
-    w.serverd()
-    guest.disk(w.dir / "disks/db1", w.dir)
-    return w.dir / "disks/db1"
+    disk = w.dir / "disks/db1"
+    disk.parent.mkdir()
+    guest.disk(disk, w.dir)
+    return disk
 
 
 def virtio(at):
@@ -555,17 +601,23 @@ def virtio(at):
 
 @test
 def a_guest_boots_and_moves(w):
-    """Live migration between two clients, with access_mode=migration: each write is there once. The
-    server dies afterwards, and the guest waits for it."""
-    disk = bootable(w)
-    clients = [nbd_server(w, s, "access_mode=migration", "hold=-1") for s in ("host-a", "host-b")]
+    """Live migration between two hosts, with access_mode=migration and a key, over TLS: each write
+    is there once. The server dies afterwards, and the guest waits for it."""
+    disk, secret, hosts = bootable(w), key(w, "vm7"), Hosts(3)
+    server, move = f"tcp:{hosts.ip(0)}:1234", f"tcp:{hosts.ip(2)}:4444"
+    serve = lambda: w.serverd("auth = required", at=server, within=hosts.on(0))
     a = b = None
+    clients = []
     try:
-        a = guest.Guest(w.dir, "a", virtio(clients[0][1]))
+        serve()
+        for i, session in (1, "host-a"), (2, "host-b"):
+            clients.append(nbd_server(w, session, "access_mode=migration", "hold=-1",
+                                      f"key={secret}", path=server, within=hosts.on(i)))
+        a = guest.Guest(w.dir, "a", virtio(clients[0][1]), within=hosts.on(1))
         a.hears("up")
         w.until(lambda: a.writes() > 100, "the guest writes")
-        b = guest.Guest(w.dir, "b", virtio(clients[1][1]), incoming=w.dir / "move")
-        a.moves(w.dir / "move")
+        b = guest.Guest(w.dir, "b", virtio(clients[1][1]), incoming=move, within=hosts.on(2))
+        a.moves(move)
         before = a.writes()
         a.end()
         clients[0][0].terminate()
@@ -573,7 +625,7 @@ def a_guest_boots_and_moves(w):
         w.until(lambda: b.writes() > 100, "the guest writes in its new place")
         w.kill()
         time.sleep(1)
-        w.serverd()
+        serve()
         after = b.writes()
         w.until(lambda: b.writes() > after + 50, "the guest writes to the new server")
         b.stop()
@@ -587,12 +639,15 @@ def a_guest_boots_and_moves(w):
         for p, _ in clients:
             p.kill()
             p.wait()
+        w.kill()
+        hosts.end()
 
 
 @test
 def a_guest_on_a_storage_daemon(w):
     """qemu-storage-daemon hands the disk to QEMU as vhost-user-blk."""
     disk = bootable(w)
+    w.serverd()
     client, at = nbd_server(w, "host-a")
     vhost = w.dir / "vhost"
     daemon = subprocess.Popen(
