@@ -19,22 +19,25 @@ static_assert(IBTRS_SECRET_LEN == IBTRS_KEY_LEN && IBTRS_SECRETS == IBTRS_KEYS_P
 int ibtrs_key_read(const char *file, uint8_t key[IBTRS_SECRET_LEN], const char **name,
 		   char why[IBTRS_WHY_LEN])
 {
-	u8 bytes[IBTRS_SECRET_LEN + 1];
-	const char *slash = strrchr(file, '/');
+	char text[IBTRS_KEY_TEXT_LEN + 1];
+	const char *slash = strrchr(file, '/'), *wrong = NULL;
 	int fd = open(file, O_RDONLY | O_CLOEXEC), err = 0;
-	ssize_t n = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
 	if (n < 0) {
 		err = -errno;
-		snprintf(why, IBTRS_WHY_LEN, "%s", strerror(errno));
-	} else if (n != IBTRS_SECRET_LEN) {
-		err = -EINVAL;
-		snprintf(why, IBTRS_WHY_LEN, "a key is a file of %d bytes", IBTRS_SECRET_LEN);
+		wrong = strerror(errno);
+	} else if (n == IBTRS_SECRET_LEN) {
+		memcpy(key, text, IBTRS_SECRET_LEN);
 	} else {
-		memcpy(key, bytes, IBTRS_SECRET_LEN);
-		*name = slash ? slash + 1 : file;
+		wrong = ibtrs_key_parse(text, (size_t)n, key);
+		err = wrong ? -EINVAL : 0;
 	}
-	explicit_bzero(bytes, sizeof(bytes));
+	if (wrong)
+		snprintf(why, IBTRS_WHY_LEN, "%s", wrong);
+	else
+		*name = slash ? slash + 1 : file;
+	explicit_bzero(text, sizeof(text));
 	if (fd >= 0)
 		close(fd);
 	return err;

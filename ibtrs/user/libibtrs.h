@@ -73,12 +73,12 @@ IBTRS_API int ibtrs_ctx_wait_ms(struct ibtrs_ctx *ctx);
 
 /**
  * ibtrs_key_read() - read a key from a file, whose name is that of the key
- * @file: it has IBTRS_SECRET_LEN bytes, as `ibnbd key` writes them
+ * @file: the line that `ibnbd key generate` writes, or IBTRS_SECRET_LEN bytes
  * @key: gets them
  * @name: points to the last part of @file
  * @why: gets the cause of an error, without the name of the file
  *
- * Return: 0; -EINVAL: the file has another length; or the negative errno of open() or read().
+ * Return: 0; -EINVAL: the file has no key; or the negative errno of open() or read().
  */
 IBTRS_API int ibtrs_key_read(const char *file, uint8_t key[IBTRS_SECRET_LEN], const char **name,
 			     char why[IBTRS_WHY_LEN]);

@@ -386,11 +386,18 @@ UNIT_TEST(options)
 
 UNIT_TEST(key_from_a_file)
 {
-	static const struct { size_t len; int err; const char *why; } rows[] = {
-		{ IBTRS_SECRET_LEN, 0, "" },
-		{ IBTRS_SECRET_LEN - 1, -EINVAL, "a key is a file of 32 bytes" },
-		{ IBTRS_SECRET_LEN + 1, -EINVAL, "a key is a file of 32 bytes" },
-		{ 0, -EINVAL, "a key is a file of 32 bytes" },
+#define NO_KEY "it is no key: it does not begin with ibnbd-key:1:"
+	static const struct { const char *text; int err; const char *why; } rows[] = {
+		{ "0123456789abcdef0123456789abcdef", 0, "" },
+		{ "0123456789abcdef0123456789abcde", -EINVAL, NO_KEY },
+		{ "0123456789abcdef0123456789abcdef0", -EINVAL, NO_KEY },
+		{ "", -EINVAL, NO_KEY },
+		/* as `ibnbd key generate` writes it: base64 of the same bytes and their CRC-32 */
+		{ "ibnbd-key:1:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYOtVl3\n", 0, "" },
+		{ "ibnbd-key:1:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWUOtVl3\n", -EINVAL,
+		  "the checksum of the key is wrong: copy it again" },
+		{ "ibnbd-key:1:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYOtVl3\nmore", -EINVAL,
+		  "the key has another length: was it cut, or copied with something behind it?" },
 	};
 	char dir[] = "/tmp/unit-key-XXXXXX", file[64], why[IBTRS_WHY_LEN];
 	uint8_t key[IBTRS_SECRET_LEN];
@@ -402,9 +409,9 @@ UNIT_TEST(key_from_a_file)
 		return;
 	snprintf(file, sizeof(file), "%s/db-1", dir);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		UNIT_ROW("%zu bytes", rows[i].len);
+		UNIT_ROW("%s", rows[i].text);
 		f = fopen(file, "w");
-		fwrite("0123456789abcdef0123456789abcdef0", 1, rows[i].len, f);
+		fputs(rows[i].text, f);
 		fclose(f);
 		*why = 0;
 		memset(key, 0, sizeof(key));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ibnbd-serverd over a Unix socket: what it serves, what it refuses, what it remembers. */
 #include "serverd.h"
-#include "tools/conf/key_file.h"
+#include <ibtrs/key.h>
 
 #define SECTORS	(DISK_MIB * MIB / IBNBD_SECTOR_SIZE)
 
@@ -328,7 +328,7 @@ UNIT_TEST(serverd_keys)
 {
 	const struct ibtrs_ctx_opts co = { .size = sizeof(co), .flags = IBTRS_CTX_THREAD };
 	struct ibtrs_clt_opts o = { .size = sizeof(o), .name = "k1", .key_name = "web" };
-	char why[IBTRS_WHY_LEN] = "", at[160], conf[512], text[KEY_TEXT_LEN];
+	char why[IBTRS_WHY_LEN] = "", at[160], conf[512], text[IBTRS_KEY_TEXT_LEN];
 	u8 key[IBTRS_SECRET_LEN], wrong[IBTRS_SECRET_LEN] = { 1 };
 	const char *paths[] = { at };
 	struct ibnbd_open_rsp r;
@@ -341,7 +341,7 @@ UNIT_TEST(serverd_keys)
 		 place("writers"));
 	put_file("server.conf", conf);
 	memset(key, 0x3c, sizeof(key));
-	key_text(key, text);
+	ibtrs_key_text(key, text);
 	if (mkdir(place("root/etc"), 0700) || mkdir(place("root/etc/ibnbd"), 0700) ||
 	    mkdir(place("root/etc/ibnbd/keys"), 0700))
 		abort();

@@ -72,7 +72,7 @@ static int key_write(const char *path, const char *text)
 
 static int key_generate(const char *path)
 {
-	char text[KEY_TEXT_LEN], *dir = sysfs_root(KEY_FILE_DIR), *above = say_dup(dir);
+	char text[IBTRS_KEY_TEXT_LEN], *dir = sysfs_root(KEY_FILE_DIR), *above = say_dup(dir);
 	u8 key[IBTRS_KEY_LEN];
 	int err = 0;
 
@@ -85,7 +85,7 @@ static int key_generate(const char *path)
 	if (!err && getrandom(key, sizeof(key), 0) != sizeof(key))
 		err = EIO;
 	if (!err) {
-		key_text(key, text);
+		ibtrs_key_text(key, text);
 		err = key_write(path, text);
 	}
 	explicit_bzero(key, sizeof(key));

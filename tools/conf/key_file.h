@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Keys as files: /etc/ibnbd/keys/NAME, and NAME.next for the key that is to follow. A file has one
- * line: "ibnbd-key:1:", then base64 of the key and its CRC-32. The CRC shows a mistake in a key
- * that was copied by hand before the key is used.
+ * line (ibtrs/key.h).
  */
 #ifndef TOOLS_KEY_FILE_H
 #define TOOLS_KEY_FILE_H
@@ -11,15 +10,12 @@
 
 #define KEY_FILE_DIR	"/etc/ibnbd/keys"
 #define KEY_FILE_NEXT	".next"
-#define KEY_TEXT_LEN	62	/* with newline and NUL */
 
 /*
  * Call this before a key comes into the memory of this process: from then on it leaves no core
  * behind, and nobody else can trace it. The holder of a key wipes it after use.
  */
 void key_guard(void);
-/* Write the line of @key to @text, with its newline. */
-void key_text(const u8 *key, char *text);
 /* The path of the file of @name's present key, or of its next one. Allocated. */
 char *key_path(const char *name, bool next);
 /*

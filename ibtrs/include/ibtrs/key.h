@@ -43,4 +43,15 @@ static inline bool ibtrs_key_name_ok(const char *name, size_t len)
 	return true;
 }
 
+/*
+ * A key as a line of text, for user space: "ibnbd-key:1:", then base64 of the key and its CRC-32.
+ * The CRC shows a mistake in a key that was copied by hand before the key is used.
+ */
+#define IBTRS_KEY_TEXT_LEN	62	/* with newline and NUL */
+
+/* Write the line of @key, IBTRS_KEY_LEN bytes, to @text, with its newline. */
+void ibtrs_key_text(const u8 *key, char *text);
+/* Read @key from the text of a file. NULL: @key is good; else why it is not. */
+const char *ibtrs_key_parse(const char *text, size_t len, u8 *key);
+
 #endif
