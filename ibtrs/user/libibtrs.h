@@ -457,6 +457,8 @@ IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ib
  * @len: length of @data
  * @hdr: a private copy of the user's header
  * @data: the client can still write to it: read each byte at most once before trusting it
+ * @memory: the number that the caller gave the memory which @data is in (memory of struct
+ *	ibtrs_srv_opts); -1: none
  * @session: number of the session, never used twice by a server
  * @name: of the session
  * @user: the caller's own
@@ -471,6 +473,7 @@ struct ibtrs_op {
 	bool service;
 	uint16_t hdr_len;
 	uint32_t len;
+	int memory;
 	const void *hdr;
 	void *data;
 	uint64_t session;
@@ -515,6 +518,10 @@ enum ibtrs_srv_auth {
  * @max_paths_half_open_per_peer: of any client; 0: 64
  * @gone: a session of this number has ended, and so has each request of it. Called as @admit is, by
  *	ibtrs_srv_poll(), ibtrs_op_reply() or ibtrs_srv_free(). NULL: none
+ * @memory: here is the data of a path's requests from now on: @len bytes that its adapter keeps
+ *	locked, such as io_uring can register, too. Return: a number of the caller's, for struct
+ *	ibtrs_op; -1: none. Called as @admit is, and never for a stream. NULL: none
+ * @memory_gone: none of those requests is left, and their memory is freed next. Called as @gone is
  */
 struct ibtrs_srv_opts {
 	size_t size;
@@ -531,6 +538,8 @@ struct ibtrs_srv_opts {
 	unsigned int (*key)(void *priv, const char *name,
 			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN]);
 	void (*gone)(void *priv, uint64_t session);
+	int (*memory)(void *priv, void *addr, size_t len);
+	void (*memory_gone)(void *priv, int memory);
 	uint32_t max_memory_per_peer_mb;
 	uint32_t max_memory_per_key_mb;
 	uint32_t max_sessions;

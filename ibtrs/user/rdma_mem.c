@@ -178,6 +178,7 @@ int ibtrs_rdma_reg(struct ibtrs_qp *qp, struct ibtrs_regions *regions, u32 i, vo
 	regions->v[i] = (struct ibtrs_region){
 		.base = base, .len = len, .key = mr->rkey, .addr = RDMA_IOVA, .mr = mr,
 	};
+	regions->locked = true;
 	return 0;
 }
 

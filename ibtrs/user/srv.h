@@ -99,6 +99,7 @@ struct ibtrs_srv_path {
 	struct ibtrs_srv_proof proof;
 	u8 *chunks;
 	size_t chunks_len;
+	int memory;			/* the user's number of them, -1: none */
 	struct ibtrs_regions regions;
 	struct ibtrs_srv_op *ops;
 	u8 *hdrs;			/* max_hdr_size for each op */

@@ -55,6 +55,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_sr
 	}
 	path->srv = srv;
 	path->session = s;
+	path->memory = -1;
 	memcpy(path->uuid, req->path_uuid, sizeof(path->uuid));
 	path->proof = *proof;
 	path->recon_cnt = req->recon_cnt;
@@ -80,6 +81,7 @@ static void path_ops_init(struct ibtrs_srv_path *path)
 		x->slot = slot;
 		x->op.hdr = path->hdrs + (size_t)slot * l->max_hdr_size;
 		x->op.data = path->chunks + (size_t)slot * l->chunk_size;
+		x->op.memory = path->memory;
 		x->op.session = path->session->id;
 		x->op.name = path->session->name;
 		x->op.key = path->session->key;
@@ -113,6 +115,8 @@ int ibtrs_srv_path_memory(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, co
 		err = path->verbs->reg(qp, &path->regions, i, path->chunks + (size_t)i * len, len);
 	if (err)
 		*why = qp->why;
+	else if (srv->opts.memory && path->regions.locked)
+		path->memory = srv->opts.memory(srv->opts.priv, path->chunks, path->chunks_len);
 	path_ops_init(path);
 	return err;
 }
@@ -143,6 +147,8 @@ void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
 
 static void path_free(struct ibtrs_srv_path *path)
 {
+	if (path->memory >= 0)
+		path->srv->opts.memory_gone(path->srv->opts.priv, path->memory);
 	if (path->chunks)
 		munmap(path->chunks, path->chunks_len);
 	free(path->regions.v);

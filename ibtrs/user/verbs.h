@@ -39,6 +39,7 @@ struct ibtrs_region {
 
 struct ibtrs_regions {
 	struct ibtrs_region *v;
+	bool locked;			/* the provider keeps their pages where they are */
 	u32 nr;				/* at most 65536: half of a stream's key is the index */
 };
 

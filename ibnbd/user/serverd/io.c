@@ -232,6 +232,7 @@ static void io_transfer(struct serverd *d, struct serverd_io *io)
 	if (!io->direct)
 		io->call.fd = b->page_fd;
 	io->call.buf = buf + io->done;
+	io->call.memory = io->private ? -1 : io->op->memory;
 	io->call.len = len;
 	io->call.pos = pos;
 	if (write && (!io->direct || (io->msg.flags & IBNBD_F_FUA && !io_flushes_behind(io))))

@@ -339,6 +339,7 @@ static int main_new(struct serverd *d)
 		.max_io_size = MAIN_IO_SIZE, .max_memory_mb = d->opts.max_memory_mb,
 		.max_sessions = d->opts.max_sessions, .priv = d,
 		.admit = serverd_session_admit, .gone = serverd_session_gone,
+		.memory = serverd_ring_memory, .memory_gone = serverd_ring_memory_gone,
 		.auth = d->conf->auth, .key = serverd_conf_key,
 	};
 	char why[IBTRS_WHY_LEN];

@@ -2,6 +2,9 @@
 /*
  * Calls of the kernel that go on while the server does other things: by io_uring, and where that is
  * forbidden (containers, kernel.io_uring_disabled) by workers.
+ *
+ * Memory that an adapter has locked is registered with the ring, too, where the kernel can do that
+ * one by one (5.19): then no call has to look up and hold its pages.
  */
 #include <fcntl.h>
 #include <liburing.h>
@@ -13,9 +16,13 @@
 
 #define RING_ENTRIES	256
 
+#define RING_MEMORIES	256		/* of as many paths */
+
 struct serverd_ring {
 	struct io_uring uring;
 	bool queued;
+	bool registers;
+	bool registered[RING_MEMORIES];
 };
 
 void serverd_ring_start(struct serverd *d)
@@ -24,6 +31,7 @@ void serverd_ring_start(struct serverd *d)
 	int err = r ? io_uring_queue_init(RING_ENTRIES, &r->uring, 0) : -ENOMEM;
 
 	if (!err) {
+		r->registers = !io_uring_register_buffers_sparse(&r->uring, RING_MEMORIES);
 		d->ring = r;
 		return;
 	}
@@ -44,6 +52,35 @@ void serverd_ring_stop(struct serverd *d)
 	io_uring_queue_exit(&d->ring->uring);
 	free(d->ring);
 	d->ring = NULL;
+}
+
+/* io_uring's entry @i has @addr; NULL: nothing any more. */
+static bool ring_register(struct serverd_ring *r, unsigned int i, void *addr, size_t len)
+{
+	const struct iovec v = { .iov_base = addr, .iov_len = len };
+
+	r->registered[i] = io_uring_register_buffers_update_tag(&r->uring, i, &v, NULL, 1) == 1 &&
+			   addr;
+	return r->registered[i];
+}
+
+int serverd_ring_memory(void *priv, void *addr, size_t len)
+{
+	struct serverd *d = priv;
+	unsigned int i = 0;
+
+	if (!d->ring || !d->ring->registers)
+		return -1;
+	while (i < RING_MEMORIES && d->ring->registered[i])
+		i++;
+	return i < RING_MEMORIES && ring_register(d->ring, i, addr, len) ? (int)i : -1;
+}
+
+void serverd_ring_memory_gone(void *priv, int memory)
+{
+	struct serverd *d = priv;
+
+	ring_register(d->ring, (unsigned int)memory, NULL, 0);
 }
 
 static int ring_call(struct serverd_ring_job *r)
@@ -113,10 +150,16 @@ void serverd_ring(struct serverd *d, struct serverd_ring_job *r)
 	}
 	switch (r->op) {
 	case SERVERD_READ:
-		io_uring_prep_read(sqe, r->fd, r->buf, r->len, r->pos);
+		if (r->memory < 0)
+			io_uring_prep_read(sqe, r->fd, r->buf, r->len, r->pos);
+		else
+			io_uring_prep_read_fixed(sqe, r->fd, r->buf, r->len, r->pos, r->memory);
 		break;
 	case SERVERD_WRITE:
-		io_uring_prep_write(sqe, r->fd, r->buf, r->len, r->pos);
+		if (r->memory < 0)
+			io_uring_prep_write(sqe, r->fd, r->buf, r->len, r->pos);
+		else
+			io_uring_prep_write_fixed(sqe, r->fd, r->buf, r->len, r->pos, r->memory);
 		break;
 	case SERVERD_FSYNC:
 		io_uring_prep_fsync(sqe, r->fd, IORING_FSYNC_DATASYNC);

@@ -365,6 +365,7 @@ enum serverd_ring_op {
 /**
  * struct serverd_ring_job - a call of the kernel
  * @nbd: its server does it in place of the kernel; or NULL
+ * @memory: the number of serverd_ring_memory() that @buf is in; -1: in none
  * @done: with @res, as the call returns it: bytes or a negative errno
  * @flags: RWF_*, or the mode of fallocate(2)
  */
@@ -375,6 +376,7 @@ struct serverd_ring_job {
 	int fd;
 	void *buf;
 	u32 len;
+	int memory;
 	u64 pos;
 	int flags;
 	int res;
@@ -383,6 +385,9 @@ struct serverd_ring_job {
 
 void serverd_ring_start(struct serverd *d);
 int serverd_ring_fd(const struct serverd *d);	/* -1: there is no ring */
+/* As the options of libibtrs memory and memory_gone. @priv: struct serverd. */
+int serverd_ring_memory(void *priv, void *addr, size_t len);
+void serverd_ring_memory_gone(void *priv, int memory);
 void serverd_ring(struct serverd *d, struct serverd_ring_job *r);
 void serverd_ring_flush(struct serverd *d);
 void serverd_ring_done(struct serverd *d);

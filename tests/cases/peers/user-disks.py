@@ -7,6 +7,7 @@ crowd = True
 links = 2
 disk = 64
 deadline = 300
+import re
 import faults as F
 import image
 BUILD = image.REPO / "build"
@@ -45,6 +46,10 @@ def kernel_client(t):
     s.sh("unload $OUR_MODULES; serve_user")
     goes_on("from the kernel to ibnbd-serverd")
     t.match(s.sh("ibnbd server list"), r"vda +s1 .*rw", "ibnbd-serverd has the session")
+    # (what of a ring is registered is in its fdinfo, as address/length)
+    registered = lambda: s.sh("cat /proc/$(pgrep -x ibnbd-serverd)/fdinfo/*")
+    t.wait(lambda: len(re.findall(r"\n *\d+: 0x[0-9a-f]+/\d{6,}", registered())) == 2, 30,
+           "io_uring has the memory of both paths")
     for n in range(2):
         ends("KILL")
         s.sh("sleep 1; serve_user")
