@@ -140,10 +140,13 @@ cases: test-build		## tests in virtual machines; CASES="paths/ map/admin" picks 
 
 # (what is left out, and why: tests/vm/README.md)
 SERVERD_CASES = io/batches io/block-layer io/file io/filesystems io/flush io/mirror io/polled \
-	io/verify server/any-message server/client-dies server/dies server/identity server/let-in \
-	server/lost-open server/reboots durability/failed-flush durability/fence durability/kill \
-	durability/replay integrity/closed-late integrity/given-up-write integrity/other-number \
-	integrity/wrong-server
+	io/verify server/any-message server/client-dies server/dies server/disk-trouble \
+	server/full-disk server/identity server/let-in server/lost-client server/lost-open \
+	server/not-opened-again server/reboots server/stuck-disk durability/failed-flush \
+	durability/fence durability/kill durability/replaced durability/replay \
+	integrity/chunk-reuse integrity/closed-late integrity/fenced integrity/ghost-write \
+	integrity/given-up-write integrity/late-packets integrity/other-number \
+	integrity/superseded integrity/wrong-server
 check-serverd: test-build		## cases of the kernel's server with ibnbd-serverd in its place; CASES= picks
 	tests/vm/run.py --again --program build/serverd/ibnbd-serverd \
 		--program tests/vm/guest/serve-user $(or $(CASES),$(SERVERD_CASES))

@@ -332,7 +332,8 @@ def options_and_refusals(w):
                           ("hold=x", "hold"),
                           ("hold=-2", "hold=-2: seconds, 0 to 2147483, or -1 for ever"),
                           ("access_mode=none", "access_mode=none: rw, ro or migration"),
-                          ("key=/dev/null", "key=/dev/null: a key is a file of 32 bytes"),
+                          ("key=/dev/null", "key=/dev/null: it is no key: it does not begin with "
+                                            "ibnbd-key:1:"),
                           ("path=tcp:host", "tcp:host: not an address"),
                           ("unflushed=no", "unflushed=no: auto, replay, fence or ignore"),
                           ("retain=3", "retain: the ibnbd plugin has no such option")):

@@ -11,6 +11,7 @@ import shutil, time
 import faults
 
 P = "/sys/module/ibnbd_testdisk/parameters"
+TRACE = "/sys/kernel/tracing"
 SWITCH = "echo 1 > $(find /sys/kernel/debug/ibtrs* -name {} | grep server)"
 DELAY = 9
 
@@ -28,6 +29,17 @@ class Scene:
                   "".join("; " + SWITCH.format(word) for word in unsafe.split()))
         self.dev = self.c.sh(f"map testdisk0 {words}")
         self.c.sh(f"echo {scheduler} > /sys/block/{self.dev[5:]}/queue/scheduler")
+
+    def traced(self, *events):
+        """Until `trace()` the server says what it answers and executes. ibnbd-serverd says none."""
+        self.events = [] if self.s.serves_user() else [f"{TRACE}/events/ibtrs_server/{e}/enable"
+                                                       for e in events]
+        self.s.sh(f"echo 0 > {TRACE}/trace" + "".join(f"; echo 1 > {e}" for e in self.events))
+
+    def trace(self):
+        """The lines; None: the server says none."""
+        lines = self.s.sh(f"cat {TRACE}/trace" + "".join(f"; echo 0 > {e}" for e in self.events))
+        return lines.splitlines() if self.events else None
 
     def path(self, i, word):
         self.c.sh(f"echo 1 > /sys/class/ibtrs-client/s1/paths/ip:10.0.{i}.1@ip:10.0.{i}.2/{word}")

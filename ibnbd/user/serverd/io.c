@@ -198,7 +198,7 @@ static void io_moved(struct serverd *d, struct serverd_ring_job *r)
 		io_transfer(d, io);
 		return;
 	}
-	if (n == -EAGAIN || n == -EINTR) {
+	if (n == -EINTR) {
 		io_transfer(d, io);
 		return;
 	}

@@ -39,6 +39,8 @@ static const char usage[] =
 	"      --queue-depth N    requests of a session at a time (512)\n"
 	"      --max-memory MIB   memory for requests of all clients (4224); a path has 66\n"
 	"      --max-sessions N   sessions of all clients (256)\n"
+	"      --hb-interval MS   between heartbeats (1000)\n"
+	"      --hb-misses N      missing heartbeats that are tolerated (5)\n"
 	"      --check            read the configuration, say what is wrong, and end\n"
 	"  -h, --help\n"
 	"  -V, --version\n";
@@ -93,13 +95,27 @@ void serverd_log(const char *fmt, ...)
 
 /* ---- options ------------------------------------------------------------------- */
 
-static bool main_number(const char *s, u32 max, u32 *n)
+static const struct main_number {
+	const char *name;
+	u32 min, max;
+	size_t at;
+} main_numbers[] = {
+	{ "queue-depth", 2, 65535, offsetof(struct serverd_opts, queue_depth) },
+	{ "max-memory", 1, 1 << 30, offsetof(struct serverd_opts, max_memory_mb) },
+	{ "max-sessions", 1, 65536, offsetof(struct serverd_opts, max_sessions) },
+	{ "hb-interval", 100, 60000, offsetof(struct serverd_opts, hb_ms) },
+	{ "hb-misses", 1, 1000, offsetof(struct serverd_opts, hb_misses) },
+};
+
+static int main_number(const struct main_number *n, const char *s, struct serverd_opts *o)
 {
 	char *end;
 	unsigned long v = strtoul(s, &end, 10);
 
-	*n = (u32)v;
-	return *s >= '0' && *s <= '9' && !*end && v && v <= max;
+	if (*s < '0' || *s > '9' || *end || v < n->min || v > n->max)
+		return say_error(SAY_USAGE, "--%s is %u to %u", n->name, n->min, n->max);
+	*(u32 *)((char *)o + n->at) = (u32)v;
+	return -1;
 }
 
 /* Return: -1: go on; else the exit code. */
@@ -109,21 +125,29 @@ static int main_options(int argc, char **argv, struct serverd_opts *o, bool *che
 		{ "listen", required_argument, NULL, 'l' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "policy", required_argument, NULL, 'p' },
-		{ "queue-depth", required_argument, NULL, 'q' },
-		{ "max-memory", required_argument, NULL, 'm' },
-		{ "max-sessions", required_argument, NULL, 's' },
+		/* of main_numbers */
+		{ "queue-depth", required_argument, NULL, 0 },
+		{ "max-memory", required_argument, NULL, 1 },
+		{ "max-sessions", required_argument, NULL, 2 },
+		{ "hb-interval", required_argument, NULL, 3 },
+		{ "hb-misses", required_argument, NULL, 4 },
 		{ "check", no_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	static const char *listen[MAIN_LISTEN];
-	int opt;
+	int opt, rc;
 
 	o->listen = listen;
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, "l:c:p:hV", all, NULL)) != -1) {
 		switch (opt) {
+		case 0 ... sizeof(main_numbers) / sizeof(*main_numbers) - 1:
+			rc = main_number(&main_numbers[opt], optarg, o);
+			if (rc >= 0)
+				return rc;
+			break;
 		case 'l':
 			if (o->nr_listen == MAIN_LISTEN)
 				return say_error(SAY_USAGE, "at most %d addresses", MAIN_LISTEN);
@@ -134,18 +158,6 @@ static int main_options(int argc, char **argv, struct serverd_opts *o, bool *che
 			break;
 		case 'p':
 			o->policy = optarg;
-			break;
-		case 'q':
-			if (!main_number(optarg, 65535, &o->queue_depth))
-				return say_error(SAY_USAGE, "--queue-depth is 2 to 65535");
-			break;
-		case 'm':
-			if (!main_number(optarg, 1 << 30, &o->max_memory_mb))
-				return say_error(SAY_USAGE, "--max-memory is 1 to 1073741824 MiB");
-			break;
-		case 's':
-			if (!main_number(optarg, 65536, &o->max_sessions))
-				return say_error(SAY_USAGE, "--max-sessions is 1 to 65536");
 			break;
 		case 'k':
 			*check = true;
@@ -338,6 +350,7 @@ static int main_new(struct serverd *d)
 		.size = sizeof(o), .queue_depth = d->opts.queue_depth ?: MAIN_DEPTH,
 		.max_io_size = MAIN_IO_SIZE, .max_memory_mb = d->opts.max_memory_mb,
 		.max_sessions = d->opts.max_sessions, .priv = d,
+		.hb_ms = d->opts.hb_ms, .hb_misses = d->opts.hb_misses,
 		.admit = serverd_session_admit, .gone = serverd_session_gone,
 		.memory = serverd_ring_memory, .memory_gone = serverd_ring_memory_gone,
 		.auth = d->conf->auth, .key = serverd_conf_key,
@@ -367,7 +380,6 @@ static int main_run(struct serverd *d)
 		return rc;
 	err = main_watch(d, signals);
 	err = err ?: main_watch(d, ibtrs_srv_fd(d->srv));
-	err = err ?: main_watch(d, serverd_ring_fd(d));
 	err = err ?: main_watch(d, d->jobs_fd);
 	serverd_status_start(d);
 	err = err ?: main_watch(d, d->status.ep);

@@ -3,12 +3,14 @@
  * Calls of the kernel that go on while the server does other things: by io_uring, and where that is
  * forbidden (containers, kernel.io_uring_disabled) by workers.
  *
- * Memory that an adapter has locked is registered with the ring, too, where the kernel can do that
- * one by one (5.19): then no call has to look up and hold its pages.
+ * Memory that an adapter has locked has a ring of its own, where it is registered: then no call has
+ * to look up and hold its pages. With one ring for all, the kernel would release no memory while
+ * any call of any disk has not ended.
  */
 #include <fcntl.h>
 #include <liburing.h>
 #include <linux/fs.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,71 +18,78 @@
 
 #define RING_ENTRIES	256
 
-#define RING_MEMORIES	256		/* of as many paths */
-
 struct serverd_ring {
 	struct io_uring uring;
 	bool queued;
-	bool registers;
-	bool registered[RING_MEMORIES];
 };
 
-void serverd_ring_start(struct serverd *d)
+static int ring_new(struct serverd *d, struct serverd_ring **ring)
 {
+	struct epoll_event ev = { .events = EPOLLIN };
 	struct serverd_ring *r = calloc(1, sizeof(*r));
 	int err = r ? io_uring_queue_init(RING_ENTRIES, &r->uring, 0) : -ENOMEM;
 
 	if (!err) {
-		r->registers = !io_uring_register_buffers_sparse(&r->uring, RING_MEMORIES);
-		d->ring = r;
-		return;
+		ev.data.fd = r->uring.ring_fd;
+		if (!epoll_ctl(d->ep, EPOLL_CTL_ADD, r->uring.ring_fd, &ev)) {
+			*ring = r;
+			return 0;
+		}
+		err = -errno;
+		io_uring_queue_exit(&r->uring);
 	}
 	free(r);
-	serverd_log("no io_uring (%s): %d threads read and write in its place", strerror(-err),
-		    SERVERD_WORKERS);
+	return err;
 }
 
-int serverd_ring_fd(const struct serverd *d)
+static void ring_free(struct serverd_ring **ring)
 {
-	return d->ring ? d->ring->uring.ring_fd : -1;
+	if (!*ring)
+		return;
+	io_uring_queue_exit(&(*ring)->uring);
+	free(*ring);
+	*ring = NULL;
+}
+
+void serverd_ring_start(struct serverd *d)
+{
+	int err = ring_new(d, &d->rings[0]);
+
+	d->nr_rings = 1;
+	if (err)
+		serverd_log("no io_uring (%s): %d threads read and write in its place",
+			    strerror(-err), SERVERD_WORKERS);
 }
 
 void serverd_ring_stop(struct serverd *d)
 {
-	if (!d->ring)
-		return;
-	io_uring_queue_exit(&d->ring->uring);
-	free(d->ring);
-	d->ring = NULL;
-}
-
-/* io_uring's entry @i has @addr; NULL: nothing any more. */
-static bool ring_register(struct serverd_ring *r, unsigned int i, void *addr, size_t len)
-{
-	const struct iovec v = { .iov_base = addr, .iov_len = len };
-
-	r->registered[i] = io_uring_register_buffers_update_tag(&r->uring, i, &v, NULL, 1) == 1 &&
-			   addr;
-	return r->registered[i];
+	ring_free(&d->rings[0]);
 }
 
 int serverd_ring_memory(void *priv, void *addr, size_t len)
 {
+	const struct iovec v = { .iov_base = addr, .iov_len = len };
 	struct serverd *d = priv;
-	unsigned int i = 0;
+	unsigned int i = 1;
 
-	if (!d->ring || !d->ring->registers)
-		return -1;
-	while (i < RING_MEMORIES && d->ring->registered[i])
+	while (i < SERVERD_RINGS && d->rings[i])
 		i++;
-	return i < RING_MEMORIES && ring_register(d->ring, i, addr, len) ? (int)i : -1;
+	if (!d->rings[0] || i == SERVERD_RINGS || ring_new(d, &d->rings[i]))
+		return -1;
+	if (io_uring_register_buffers(&d->rings[i]->uring, &v, 1)) {
+		ring_free(&d->rings[i]);
+		return -1;
+	}
+	if (d->nr_rings <= i)
+		d->nr_rings = i + 1;
+	return (int)i;
 }
 
 void serverd_ring_memory_gone(void *priv, int memory)
 {
 	struct serverd *d = priv;
 
-	ring_register(d->ring, (unsigned int)memory, NULL, 0);
+	ring_free(&d->rings[memory]);
 }
 
 static int ring_call(struct serverd_ring_job *r)
@@ -123,25 +132,28 @@ static void ring_ran(struct serverd *d, struct serverd_job *job)
 	r->done(d, r);
 }
 
-static struct io_uring_sqe *ring_entry(struct serverd *d)
+static struct io_uring_sqe *ring_entry(struct serverd_ring *ring)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&d->ring->uring);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
 
 	if (sqe)
 		return sqe;
-	io_uring_submit(&d->ring->uring);
-	return io_uring_get_sqe(&d->ring->uring);
+	io_uring_submit(&ring->uring);
+	return io_uring_get_sqe(&ring->uring);
 }
 
 void serverd_ring(struct serverd *d, struct serverd_ring_job *r)
 {
+	bool moves = r->op == SERVERD_READ || r->op == SERVERD_WRITE;
+	bool fixed = moves && r->memory >= 0;
+	struct serverd_ring *ring = d->rings[fixed ? r->memory : 0];
 	struct io_uring_sqe *sqe;
 
 	if (r->nbd) {
 		serverd_nbd(d, r);
 		return;
 	}
-	sqe = d->ring && r->op != SERVERD_DISCARD ? ring_entry(d) : NULL;
+	sqe = ring && r->op != SERVERD_DISCARD ? ring_entry(ring) : NULL;
 	if (!sqe) {
 		r->job.run = ring_run;
 		r->job.done = ring_ran;
@@ -150,16 +162,16 @@ void serverd_ring(struct serverd *d, struct serverd_ring_job *r)
 	}
 	switch (r->op) {
 	case SERVERD_READ:
-		if (r->memory < 0)
-			io_uring_prep_read(sqe, r->fd, r->buf, r->len, r->pos);
+		if (fixed)
+			io_uring_prep_read_fixed(sqe, r->fd, r->buf, r->len, r->pos, 0);
 		else
-			io_uring_prep_read_fixed(sqe, r->fd, r->buf, r->len, r->pos, r->memory);
+			io_uring_prep_read(sqe, r->fd, r->buf, r->len, r->pos);
 		break;
 	case SERVERD_WRITE:
-		if (r->memory < 0)
-			io_uring_prep_write(sqe, r->fd, r->buf, r->len, r->pos);
+		if (fixed)
+			io_uring_prep_write_fixed(sqe, r->fd, r->buf, r->len, r->pos, 0);
 		else
-			io_uring_prep_write_fixed(sqe, r->fd, r->buf, r->len, r->pos, r->memory);
+			io_uring_prep_write(sqe, r->fd, r->buf, r->len, r->pos);
 		break;
 	case SERVERD_FSYNC:
 		io_uring_prep_fsync(sqe, r->fd, IORING_FSYNC_DATASYNC);
@@ -168,30 +180,38 @@ void serverd_ring(struct serverd *d, struct serverd_ring_job *r)
 		io_uring_prep_fallocate(sqe, r->fd, r->flags, (off_t)r->pos, r->len);
 		break;
 	}
-	if (r->op == SERVERD_READ || r->op == SERVERD_WRITE)
+	if (moves)
 		sqe->rw_flags = r->flags;
 	io_uring_sqe_set_data(sqe, r);
-	d->ring->queued = true;
+	ring->queued = true;
 }
 
 void serverd_ring_flush(struct serverd *d)
 {
-	if (!d->ring || !d->ring->queued)
-		return;
-	/* What the kernel does not take now stays queued for the next turn. */
-	io_uring_submit(&d->ring->uring);
-	d->ring->queued = io_uring_sq_ready(&d->ring->uring);
+	struct serverd_ring *ring;
+	unsigned int i;
+
+	for (i = 0; i < d->nr_rings; i++) {
+		ring = d->rings[i];
+		if (!ring || !ring->queued)
+			continue;
+		/* What the kernel does not take now stays queued for the next turn. */
+		io_uring_submit(&ring->uring);
+		ring->queued = io_uring_sq_ready(&ring->uring);
+	}
 }
 
 void serverd_ring_done(struct serverd *d)
 {
 	struct serverd_ring_job *r;
 	struct io_uring_cqe *cqe;
+	unsigned int i;
 
-	while (d->ring && !io_uring_peek_cqe(&d->ring->uring, &cqe)) {
-		r = io_uring_cqe_get_data(cqe);
-		r->res = cqe->res;
-		io_uring_cqe_seen(&d->ring->uring, cqe);
-		r->done(d, r);
-	}
+	for (i = 0; i < d->nr_rings; i++)
+		while (d->rings[i] && !io_uring_peek_cqe(&d->rings[i]->uring, &cqe)) {
+			r = io_uring_cqe_get_data(cqe);
+			r->res = cqe->res;
+			io_uring_cqe_seen(&d->rings[i]->uring, cqe);
+			r->done(d, r);
+		}
 }

@@ -20,6 +20,7 @@
 #include "ibtrs/user/libibtrs.h"
 
 #define SERVERD_BUCKETS		64	/* of a session's table of ids */
+#define SERVERD_RINGS		129	/* of as many paths, and one */
 #define SERVERD_WORKERS		4
 #define SERVERD_WORKERS_MAX	64	/* while disks do not answer */
 #define SERVERD_LOOK_MS		500
@@ -88,6 +89,8 @@ struct serverd_opts {
 	u32 queue_depth;
 	u32 max_memory_mb;
 	u32 max_sessions;
+	u32 hb_ms;
+	u32 hb_misses;
 };
 
 /* What is wrong was printed. NULL: there is a mistake. */
@@ -384,7 +387,6 @@ struct serverd_ring_job {
 };
 
 void serverd_ring_start(struct serverd *d);
-int serverd_ring_fd(const struct serverd *d);	/* -1: there is no ring */
 /* As the options of libibtrs memory and memory_gone. @priv: struct serverd. */
 int serverd_ring_memory(void *priv, void *addr, size_t len);
 void serverd_ring_memory_gone(void *priv, int memory);
@@ -460,7 +462,8 @@ struct serverd {
 	struct serverd_jobs *jobs;
 	int jobs_fd;
 	int ep;
-	struct serverd_ring *ring;
+	struct serverd_ring *rings[SERVERD_RINGS];	/* the first is for all memory */
+	unsigned int nr_rings;
 	struct serverd_nbd *nbds;
 	struct serverd_status status;
 	bool stopping;

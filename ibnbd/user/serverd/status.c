@@ -319,7 +319,7 @@ static void status_path(void *priv, const char *peer)
 static void status_session(struct serverd *d, int sessions, const struct serverd_session *s)
 {
 	struct status_paths p = { .d = d, .session = s->number };
-	int dir = serverd_session_is_here(d, s) ? status_dir(sessions, s->name) : -1;
+	int dir = s->gone ? -1 : status_dir(sessions, s->name);
 
 	if (dir < 0)
 		return;
@@ -356,7 +356,7 @@ static char *status_text(const struct serverd *d)
 			fprintf(f, "%p %u %d\n", (const void *)o, o->id, o->state);
 	}
 	for (s = d->sessions; s; s = s->next) {
-		fprintf(f, "%llu\n", (unsigned long long)s->number);
+		fprintf(f, "%llu %d\n", (unsigned long long)s->number, s->gone);
 		ibtrs_srv_peers(d->srv, s->number, status_text_peer, f);
 	}
 	fclose(f);

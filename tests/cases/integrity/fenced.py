@@ -80,7 +80,7 @@ def run(t):
            "its write is out")
     c.sh(f"echo 1 > $(echo {path}/disconnect)")
     # the disk ends it, and nobody can be told
-    s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s3; "
+    s.sh("wait_for 20 test ! -e /run/sessions/s3; "
          "echo 0 > /sys/module/ibnbd_testdisk/parameters/delay_ms")
     c.sh(put.format("N", first) + f"; echo 1 > $(echo {path}/reconnect)")
     t.wait(lambda: c.sh(f"dev_attr {last} state_detail") == "fenced", 20, "fenced")

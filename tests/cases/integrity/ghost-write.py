@@ -38,6 +38,8 @@ def scene(t, unsafe, scheduler, crowd=False):
 def run(t):
     scene(t, "", "none")
     scene(t, "", "mq-deadline", crowd=True)
+    if t.server.serves_user():      # it has no switch for that
+        return
     verdict = scene(t, "no_fence", "none")
     t.eq((verdict.lost, verdict.ghost, verdict.wrong), (0, 1, 0),
          "lost, ghosts and wrong blocks without fences")

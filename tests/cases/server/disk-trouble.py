@@ -94,7 +94,7 @@ def run(t):
         [c.link(i, False) for i in (0, 1)]
         t.wait(lambda: c.sh(f"dev_attr {mine} state") == "closed", 10, "the device waits")
         # till then it has the old one open
-        s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; ln -sfn /dev/mapper/d2 /dev/mine")
+        s.sh("wait_for 20 test ! -e /run/sessions/s1; ln -sfn /dev/mapper/d2 /dev/mine")
         [c.link(i, True) for i in (0, 1)]
     row = w.fault("F20", "another disk behind the name", exchange, hold=0)
     t.wait(lambda: "fenced" in c.sh(f"dev_attr {mine} state_detail"), 15,

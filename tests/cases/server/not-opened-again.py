@@ -39,7 +39,7 @@ def run(t):
     t.wait(lambda: state(other) == "held", 15, "I/O is held")
     begin = time.monotonic()
     write = c.spawn(f"dd if=/dev/zero of={other} bs=4k count=1 oflag=direct status=none")
-    s.sh("wait_for 20 test ! -e /sys/class/ibtrs-server/s1; rm /dev/other; " + LATE[0][0])
+    s.sh("wait_for 20 test ! -e /run/sessions/s1; rm /dev/other; " + LATE[0][0])
     c.link(0, True)
     t.wait(lambda: state(near) == "open", 15, "the neighbour is open again")
 

@@ -140,8 +140,8 @@ fail_nth() {
 
 # ---- server --------------------------------------------------------------------------------------
 
-# serve [PARAM=VALUE..]: load the server with everything under /dev exported; /run/devices is what
-# it says of its exports, whichever server it is
+# serve [PARAM=VALUE..]: load the server with everything under /dev exported; /run/devices and
+# /run/sessions are what it says of its exports and sessions, whichever server it is
 serve() {
 	local trs=() blk=(dev_search_path=/dev) p
 
@@ -157,6 +157,7 @@ serve() {
 	modprobe "${FAMILY/nbd/trs}-server" "${trs[@]}"
 	modprobe "$FAMILY-server" "${blk[@]}"
 	ln -sfn "/sys/class/$FAMILY-server/ctl/devices" /run/devices
+	ln -sfn "/sys/class/${FAMILY/nbd/trs}-server" /run/sessions
 	if dmesg | grep "${FAMILY/nbd/}[a-z]*_server: unknown parameter"; then
 		fail "a parameter that no module knows"
 	fi
@@ -169,6 +170,10 @@ serve_user() {
 	for p; do
 		case $p in
 		sess_queue_depth=*) options+=(--queue-depth "${p#*=}") ;;
+		hb_interval_ms=*) options+=(--hb-interval "${p#*=}") ;;
+		hb_misses=*) options+=(--hb-misses "${p#*=}") ;;
+		max_memory_mb=*) options+=(--max-memory "${p#*=}") ;;
+		name_keep_s=0) ;;	# it keeps none
 		dev_search_path=*) search=${p#*=} ;;
 		writer_file=*|claim=*|file_block=*|copy=*) conf+=("${p%%=*} = ${p#*=}") ;;
 		*) fail "ibnbd-serverd has no $p" ;;
@@ -178,6 +183,7 @@ serve_user() {
 	printf '%s\n' "dev_search_path = $search" "${conf[@]}" > /etc/ibnbd/server.conf
 	rm -f /run/serverd.log
 	ln -sfn /run/ibnbd-serverd/devices /run/devices
+	ln -sfn /run/ibnbd-serverd/sessions /run/sessions
 	RUNTIME_DIRECTORY=/run/ibnbd-serverd setsid bash -c \
 		'ibnbd-serverd "$@"; echo "ended with status $?"' - "${options[@]}" \
 		> /run/serverd.log 2>&1 < /dev/null &
