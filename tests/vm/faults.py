@@ -141,6 +141,8 @@ class Work:
         self.seed = seed if seed is not None else int(time.time())
         if stack == "ibnbd":
             guest.sh(f"echo 1 > {TRACING}/events/ibtrs_client/ibtrs_clt_path_state/enable || true")
+        for p in guest.vm.share.glob(f"{self.name}.[0-9]*"):
+            p.unlink()      # of an earlier case, with more threads
         self.watch = Watch(guest, f"watch{writer}", states or STATES.format(session=session))
         self.job = guest.spawn(f"exec stamp run {dev} /h/{self.name} writer={writer} "
                                f"threads={threads} max={max} blocks={blocks} think_us={think_us} "
