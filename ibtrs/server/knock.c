@@ -9,7 +9,7 @@
  * queue pairs that are built in a second, whatever is sent. Who finds no place is refused, which
  * costs nothing but the answer. A knock that has had its second makes room for the next one.
  *
- * There are three kinds of places (enum ibtrs_srv_caller), so that nobody who is new here keeps out
+ * There are three kinds of places (enum ibtrs_caller), so that nobody who is new here keeps out
  * a client that was let in before. An AUTH_REQ that names a session of a key draws on the places of
  * that session: its uuid is root's to see, also on a host whose users flood this server. Nobody
  * takes more than KNOCKS_PER_PEER of a kind, nor more than are left free for the others.
@@ -57,7 +57,7 @@ struct ibtrs_srv_knock {
 
 	/* set before it is accepted */
 	unsigned long since;		/* jiffies */
-	enum ibtrs_srv_caller kind;
+	enum ibtrs_caller kind;
 	struct ibtrs_conn c;
 	struct ibtrs_dev *dev;
 	struct ibtrs_addr peer;
@@ -331,7 +331,7 @@ void ibtrs_srv_knock_end_all(void)
 static bool knock_is_alike(const struct ibtrs_srv_knock *k, const struct ibtrs_auth_req *req,
 			   const struct ibtrs_addr *peer)
 {
-	return k->kind == IBTRS_SRV_CALLER_BACK ?
+	return k->kind == IBTRS_CALLER_BACK ?
 		       !memcmp(k->req.session_uuid, req->session_uuid, sizeof(req->session_uuid)) :
 		       ibtrs_addr_equal(&k->peer, peer);
 }
@@ -346,7 +346,7 @@ static bool knock_gives_way(struct ibtrs_srv_knock *k)
 }
 
 /* Is there a place? Ends the knock that makes room for the next one, if that takes one. */
-static bool knock_make_room(enum ibtrs_srv_caller kind, const struct ibtrs_auth_req *req,
+static bool knock_make_room(enum ibtrs_caller kind, const struct ibtrs_auth_req *req,
 			    const struct ibtrs_addr *peer)
 {
 	struct ibtrs_srv_knock *k, *oldest = NULL, *oldest_alike = NULL;
@@ -424,7 +424,7 @@ static int knock_accept(struct ibtrs_srv_knock *k, const void *wire, const char 
 int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, const void *wire,
 		    const struct ibtrs_addr *peer, struct ibtrs_srv_knock **out, const char **why)
 {
-	enum ibtrs_srv_caller kind;
+	enum ibtrs_caller kind;
 	struct ibtrs_srv_knock *k;
 	int err;
 

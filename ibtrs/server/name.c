@@ -5,105 +5,51 @@
  * the same key. Two sessions with one name and different keys have different labels: the log and
  * sysfs call the second one NAME#2.
  *
- * A client that was lost while it had something open may hold I/O, and come back for it under its
- * name. So a name is kept for name_keep_s after its client was lost, which is longer than a client
- * holds by default. During that time only the same session (by uuid) or the same host (by an
- * address that the session came from: the host has rebooted) gets the name, and gets it at once.
- * The session then has the record until it ends: if it is not let in after all, or is lost again
- * before it has opened anything, the name is kept for the rest of the time. After that time any
- * client of that key can take the name, and the earlier owner is then told who has it. A client
- * that is refused is told the address of the owner: this alone is enough to find two machines with
- * one name.
+ * Names of clients that were lost while they had something open are kept for name_keep_s
+ * (logic/kept), which is longer than a client holds by default. A session that gets a name kept for
+ * it has the record until it ends: if it is not let in after all, or is lost again before it has
+ * opened anything, the name is kept for the rest of the time. After that time any client of that
+ * key can take the name, and the earlier owner is then told who has it.
  *
  * Called by: session.c, knock.c. Locking: all under ibtrs_srv.lock. Failure: if there is no memory
- * to note a name, it is not kept. If a host, or a key, loses more names than its share, its oldest
- * ones are not kept.
+ * to note a name, it is not kept.
  */
 #include <linux/slab.h>
 #include <ibtrs/words.h>
 #include "ibtrs/server/name.h"
 
-#define NAME_KEPT_MAX	256
-#define NAME_KEPT_SHARE	32	/* per host, so that one host does not push out the others */
-#define NAME_KEPT_KEY	192	/* per key, or without one, from however many addresses */
 #define NAME_NUMBER_LEN	12	/* '#', a number and NUL */
 
-struct ibtrs_srv_name_kept {
-	struct list_head entry;
-	unsigned long since;		/* jiffies */
-	u8 uuid[IBTRS_UUID_LEN];
-	struct ibtrs_srv_peers peers;
-	char key[IBTRS_KEY_NAME_LEN];
-	char name[IBTRS_NAME_LEN];
-};
+static struct ibtrs_keeper name_keeper;
 
-static LIST_HEAD(names_kept);		/* the latest first */
-static unsigned int names_nr;
-
-bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct ibtrs_addr *addr)
+static u64 name_now(void)
 {
-	u32 i;
-
-	for (i = 0; i < peers->nr; i++)
-		if (ibtrs_addr_equal(&peers->addr[i], addr))
-			return true;
-	return false;
+	lockdep_assert_held(&ibtrs_srv.lock);
+	name_keeper.keep_s = READ_ONCE(ibtrs_srv_params.name_keep_s);
+	return (u64)ktime_get_seconds();
 }
 
-static void name_unlist(struct ibtrs_srv_name_kept *k)
+static void name_free(struct ibtrs_kept *k)
 {
-	list_del(&k->entry);
-	names_nr--;
-}
+	struct ibtrs_kept *next;
 
-static void name_forget(struct ibtrs_srv_name_kept *k)
-{
-	name_unlist(k);
-	kfree(k);
+	for (; k; k = next) {
+		next = k->next;
+		kfree(k);
+	}
 }
 
 void ibtrs_srv_name_forget_all(void)
 {
-	struct ibtrs_srv_name_kept *k, *next;
-
 	lockdep_assert_held(&ibtrs_srv.lock);
-	list_for_each_entry_safe(k, next, &names_kept, entry)
-		name_forget(k);
-}
-
-/*
- * Frees the oldest names of the host of @latest, or of its key, if that has more than its share,
- * then the oldest of all if there are still too many.
- */
-static void name_make_room(const struct ibtrs_srv_name_kept *latest)
-{
-	struct ibtrs_srv_name_kept *k, *next;
-	unsigned int nr = 0, of_key = 0;
-
-	list_for_each_entry_safe(k, next, &names_kept, entry) {
-		if (strcmp(k->key, latest->key))
-			continue;
-		nr += ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0]);
-		if (++of_key > NAME_KEPT_KEY ||
-		    (nr > NAME_KEPT_SHARE &&
-		     ibtrs_srv_name_peers_have(&k->peers, &latest->peers.addr[0])))
-			name_forget(k);
-	}
-	if (names_nr > NAME_KEPT_MAX)
-		name_forget(list_last_entry(&names_kept, struct ibtrs_srv_name_kept, entry));
-}
-
-static void name_add(struct ibtrs_srv_name_kept *k)
-{
-	list_add(&k->entry, &names_kept);
-	names_nr++;
-	name_make_room(k);
+	name_free(name_keeper.first);
+	name_keeper.first = NULL;
 }
 
 void ibtrs_srv_name_let_go(struct ibtrs_srv_session *s)
 {
 	lockdep_assert_held(&ibtrs_srv.lock);
-	kfree(s->kept);
+	name_free(s->kept);
 	s->kept = NULL;
 }
 
@@ -111,48 +57,39 @@ void ibtrs_srv_name_give_back(struct ibtrs_srv_session *s)
 {
 	lockdep_assert_held(&ibtrs_srv.lock);
 	if (s->kept && ibtrs_srv.accepting) {
-		name_add(s->kept);
+		name_free(ibtrs_kept_add(&name_keeper, s->kept));
 		s->kept = NULL;
 	}
 }
 
 void ibtrs_srv_name_keep(struct ibtrs_srv_session *s)
 {
-	struct ibtrs_srv_name_kept *k;
+	struct ibtrs_kept *k;
+	u64 now = name_now();
 
-	lockdep_assert_held(&ibtrs_srv.lock);
-	if (!s->name[0] || !READ_ONCE(ibtrs_srv_params.name_keep_s) || !ibtrs_srv.accepting)
+	if (!s->name[0] || !name_keeper.keep_s || !ibtrs_srv.accepting)
 		return;
 	k = kzalloc(sizeof(*k), GFP_KERNEL);
 	if (!k)
 		return;
-	k->since = READ_ONCE(s->down_at);
+	k->since_s = now - (jiffies - READ_ONCE(s->down_at)) / HZ;
 	k->peers = s->peers;
 	strscpy(k->key, s->key, sizeof(k->key));
 	memcpy(k->uuid, s->uuid, sizeof(k->uuid));
 	strscpy(k->name, s->name, sizeof(k->name));
 	ibtrs_srv_name_let_go(s);
-	name_add(k);
+	name_free(ibtrs_kept_add(&name_keeper, k));
 }
 
 bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr)
 {
-	unsigned long keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
-	struct ibtrs_srv_name_kept *k;
-
-	lockdep_assert_held(&ibtrs_srv.lock);
-	list_for_each_entry(k, &names_kept, entry)
-		if (!k->key[0] && (jiffies - k->since) / HZ < keep &&
-		    ibtrs_srv_name_peers_have(&k->peers, addr))
-			return true;
-	return false;
+	return ibtrs_kept_caller(&name_keeper, name_now(), false, NULL, addr) !=
+	       IBTRS_CALLER_STRANGER;
 }
 
-enum ibtrs_srv_caller ibtrs_srv_name_caller(const u8 *uuid, const struct ibtrs_addr *addr)
+enum ibtrs_caller ibtrs_srv_name_caller(const u8 *uuid, const struct ibtrs_addr *addr)
 {
-	unsigned long keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
-	enum ibtrs_srv_caller caller = IBTRS_SRV_CALLER_STRANGER;
-	struct ibtrs_srv_name_kept *k;
+	enum ibtrs_caller caller = IBTRS_CALLER_STRANGER;
 	struct ibtrs_srv_session *s;
 
 	guard(mutex)(&ibtrs_srv.lock);
@@ -160,19 +97,11 @@ enum ibtrs_srv_caller ibtrs_srv_name_caller(const u8 *uuid, const struct ibtrs_a
 		if (!s->key[0])
 			continue;
 		if (!memcmp(s->uuid, uuid, sizeof(s->uuid)))
-			return IBTRS_SRV_CALLER_BACK;
-		if (ibtrs_srv_name_peers_have(&s->peers, addr))
-			caller = IBTRS_SRV_CALLER_HOST;
+			return IBTRS_CALLER_BACK;
+		if (ibtrs_peers_have(&s->peers, addr))
+			caller = IBTRS_CALLER_HOST;
 	}
-	list_for_each_entry(k, &names_kept, entry) {
-		if (!k->key[0] || (jiffies - k->since) / HZ >= keep)
-			continue;
-		if (!memcmp(k->uuid, uuid, sizeof(k->uuid)))
-			return IBTRS_SRV_CALLER_BACK;
-		if (ibtrs_srv_name_peers_have(&k->peers, addr))
-			caller = IBTRS_SRV_CALLER_HOST;
-	}
-	return caller;
+	return min(caller, ibtrs_kept_caller(&name_keeper, name_now(), true, uuid, addr));
 }
 
 static bool name_session_is_up(const struct ibtrs_srv_session *s)
@@ -193,7 +122,7 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 
 	/* No two hosts have the same address: @other is an earlier session of this client. */
 	*why = "an earlier session of this host has this name, and has not ended yet";
-	if (ibtrs_srv_name_peers_have(&other->peers, &path->addr.src))
+	if (ibtrs_peers_have(&other->peers, &path->addr.src))
 		return -EBUSY;
 	/* Its end frees the name, or keeps it for its client. */
 	*why = "a session that has this name is about to end, or to begin";
@@ -206,32 +135,30 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	return -EEXIST;
 }
 
-/* The name is kept for a session of the same key that was lost. */
-static int name_check_kept(struct ibtrs_srv_path *path, struct ibtrs_srv_name_kept *k,
-			   const char **why)
+/* Is the name kept for another client? Else a record of it is the session's. */
+static int name_ask_kept(struct ibtrs_srv_path *path, const char *name, const char **why)
 {
-	unsigned long age = (jiffies - k->since) / HZ,
-		      keep = READ_ONCE(ibtrs_srv_params.name_keep_s);
-	char addr[IBTRS_ADDR_STR_MAX];
+	struct ibtrs_srv_session *s = path->session;
+	enum ibtrs_kept_whose whose;
+	u64 now = name_now();
+	struct ibtrs_kept *k;
 
-	if (age >= keep) {
-		name_forget(k);
-		return 0;
+	do {
+		whose = ibtrs_kept_take(&name_keeper, now, name, s->key, s->uuid, &path->addr.src,
+					&k);
+		if (whose == IBTRS_KEPT_OLD)
+			name_free(k);
+	} while (whose == IBTRS_KEPT_OLD);
+	if (whose == IBTRS_KEPT_ANOTHER) {
+		ibtrs_kept_words(&name_keeper, k, now, path->said, sizeof(path->said));
+		*why = path->said;
+		return -EEXIST;
 	}
-	if (!memcmp(k->uuid, path->session->uuid, sizeof(k->uuid)) ||
-	    ibtrs_srv_name_peers_have(&k->peers, &path->addr.src)) {
-		name_unlist(k);
-		ibtrs_srv_name_let_go(path->session);
-		path->session->kept = k;
-		return 0;
+	if (whose == IBTRS_KEPT_YOURS) {
+		ibtrs_srv_name_let_go(s);
+		s->kept = k;
 	}
-	ibtrs_addr_format(&k->peers.addr[0], addr, sizeof(addr));
-	scnprintf(
-		path->said, sizeof(path->said),
-		"the session name is kept for %s, lost %lu s ago, for %lu s more: wait, or use another name here",
-		addr, age, keep - age);
-	*why = path->said;
-	return -EEXIST;
+	return 0;
 }
 
 static bool name_label_used(const char *label)
@@ -264,20 +191,14 @@ static void name_set(struct ibtrs_srv_session *s, const char *name)
 int ibtrs_srv_name_take(struct ibtrs_srv_path *path, const char *name, const char **why)
 {
 	struct ibtrs_srv_session *s = path->session, *other;
-	struct ibtrs_srv_name_kept *k, *next;
 	int err;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	list_for_each_entry(other, &ibtrs_srv.sessions, entry)
 		if (!strcmp(other->name, name) && !strcmp(other->key, s->key))
 			return name_taken(path, other, why);
-	list_for_each_entry_safe(k, next, &names_kept, entry) {
-		if (strcmp(k->name, name) || strcmp(k->key, s->key))
-			continue;
-		err = name_check_kept(path, k, why);
-		if (err)
-			return err;
-	}
-	name_set(s, name);
-	return 0;
+	err = name_ask_kept(path, name, why);
+	if (!err)
+		name_set(s, name);
+	return err;
 }

@@ -5,12 +5,6 @@
 
 #include "ibtrs/server/session.h"
 
-enum ibtrs_srv_caller {
-	IBTRS_SRV_CALLER_BACK,	/* names a session of a key, which is here or may come back */
-	IBTRS_SRV_CALLER_HOST,	/* comes from an address that such a session has */
-	IBTRS_SRV_CALLER_STRANGER,
-};
-
 /*
  * All under ibtrs_srv.lock, where nothing else is said.
  *
@@ -25,15 +19,13 @@ void ibtrs_srv_name_keep(struct ibtrs_srv_session *s);
 void ibtrs_srv_name_give_back(struct ibtrs_srv_session *s);
 /* The name of @s is not kept any longer. */
 void ibtrs_srv_name_let_go(struct ibtrs_srv_session *s);
-/* Is @addr one of @peers? */
-bool ibtrs_srv_name_peers_have(const struct ibtrs_srv_peers *peers, const struct ibtrs_addr *addr);
 /* Is a name kept for a client that was lost, came from there, and has proved no key? */
 bool ibtrs_srv_name_kept_for(const struct ibtrs_addr *addr);
 /*
  * Takes ibtrs_srv.lock: who asks to prove a key, names the session @uuid, and comes from @addr?
  * Nothing of it is proved yet.
  */
-enum ibtrs_srv_caller ibtrs_srv_name_caller(const u8 *uuid, const struct ibtrs_addr *addr);
+enum ibtrs_caller ibtrs_srv_name_caller(const u8 *uuid, const struct ibtrs_addr *addr);
 /* The server closes: no name is kept any longer. */
 void ibtrs_srv_name_forget_all(void);
 

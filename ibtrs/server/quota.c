@@ -108,7 +108,7 @@ bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 	if (key[0])
 		return true;
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		if (READ_ONCE(s->up) && !s->key[0] && ibtrs_srv_name_peers_have(&s->peers, addr))
+		if (READ_ONCE(s->up) && !s->key[0] && ibtrs_peers_have(&s->peers, addr))
 			return true;
 	return ibtrs_srv_name_kept_for(addr);
 }

@@ -118,14 +118,9 @@ int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_ad
 
 void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_path *path)
 {
-	u32 i;
-
 	lockdep_assert_held(&ibtrs_srv.lock);
 	s->nr_paths++;
-	for (i = 0; i < s->peers.nr && !ibtrs_addr_equal(&s->peers.addr[i], &path->addr.src); i++)
-		;
-	if (i == s->peers.nr && i < IBTRS_SRV_PEERS)
-		s->peers.addr[s->peers.nr++] = path->addr.src;
+	ibtrs_peers_add(&s->peers, &path->addr.src);
 	list_add_tail_rcu(&path->entry, &s->paths);
 }
 

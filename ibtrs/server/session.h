@@ -7,6 +7,7 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include "ibtrs/logic/fence.h"
+#include "ibtrs/logic/kept.h"
 #include "ibtrs/server/path.h"
 #include "ibtrs/server/server.h"
 
@@ -22,14 +23,6 @@ struct ibtrs_srv_slot {
 	struct ibtrs_fence_slot fence;
 	struct ibtrs_srv_opx *parked;
 } ____cacheline_aligned_in_smp;
-
-#define IBTRS_SRV_PEERS	8
-
-/* The first IBTRS_SRV_PEERS different client addresses of a session's paths. */
-struct ibtrs_srv_peers {
-	u32 nr;
-	struct ibtrs_addr addr[IBTRS_SRV_PEERS];
-};
 
 struct ibtrs_srv_session {
 	/* hot, constant once the first path is connected */
@@ -50,13 +43,13 @@ struct ibtrs_srv_session {
 	struct list_head entry;		/* readers RCU */
 	struct list_head paths;		/* readers RCU */
 	u32 nr_paths;			/* CLOSING ones count (L6) */
-	struct ibtrs_srv_peers peers;
+	struct ibtrs_peers peers;
 	bool dying;			/* the last path is gone */
 	/* empty before a good INFO_REQ, and again when its client is lost */
 	char name[IBTRS_NAME_LEN];
 	char label[IBTRS_NAME_LEN];	/* name.c; valid while there is a name */
 	u32 naming;			/* running INFO works that took the name */
-	struct ibtrs_srv_name_kept *kept;	/* the name was kept for it; or NULL */
+	struct ibtrs_kept *kept;	/* the name was kept for it; or NULL */
 	/* jiffies: last time that its client sent a CONN_REQ or that a path began to close */
 	unsigned long knocked;
 	unsigned long down_at;		/* jiffies: last time that a connected path was closed */

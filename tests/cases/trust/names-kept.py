@@ -7,7 +7,7 @@ vms = 3
 long = True
 deadline = 300
 
-SHARE = 32          # NAME_KEPT_SHARE of ibtrs/server/name.c
+SHARE = 32          # IBTRS_KEPT_PER_HOST
 LOST = SHARE + 2
 
 
@@ -17,7 +17,7 @@ def run(t):
     for i in range(LOST):
         c.sh(f"map ram0 access_mode=ro sessname=n{i} hold=0", timeout=60)
     c.sh("net_loss 0 100")
-    s.sh("wait_for 60 eval '! ls /sys/class/ibtrs-server | grep -qE \"^n[0-9]\"'", timeout=90)
+    s.sh("wait_for 60 eval '! ls /run/sessions/ | grep -qE \"^n[0-9]\"'", timeout=90)
     taken = []
     for i in range(LOST):
         rc, out = d.rc(f"dev=$(map ram0 access_mode=ro sessname=n{i} 2>&1) && unmap $dev || "
