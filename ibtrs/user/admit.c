@@ -257,44 +257,6 @@ void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 
 /* ---- INFO --------------------------------------------------------------- */
 
-/* May a client from @peer have the name of the session @other? 0, or an errno and @why. */
-static int info_name_of(const struct ibtrs_srv_session *other, const char *peer, const char **why)
-{
-	bool there = false, here = false, up = false;
-	const struct ibtrs_srv_path *path;
-
-	for (path = other->paths; path; path = path->next) {
-		there |= !ibtrs_srv_path_lingers(path);
-		here |= !strcmp(path->peer, peer);
-		up |= path->state == IBTRS_SRV_PATH_UP;
-	}
-	if (!there)
-		return 0;
-	/* No two hosts have the same address. */
-	*why = here ? "an earlier session of this host has this name, and has not ended yet" :
-	       up   ? "another host has a session of this name" :
-		      "a session that has this name is about to end, or to begin";
-	return up && !here ? -EEXIST : -EBUSY;
-}
-
-/* Is the name free among the sessions of this key? Sets it. */
-static int info_name(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char *name,
-		     const char **why)
-{
-	struct ibtrs_srv_session *s = path->session, *other;
-	int err = 0;
-
-	*why = "the session's other paths have another name";
-	if (s->name[0])
-		return strcmp(s->name, name) ? -EPROTO : 0;
-	for (other = srv->sessions; other && !err; other = other->next)
-		if (other != s && !strcmp(other->key, s->key) && !strcmp(other->name, name))
-			err = info_name_of(other, path->peer, why);
-	if (!err)
-		snprintf(s->name, sizeof(s->name), "%s", name);
-	return err;
-}
-
 static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 		      const struct ibtrs_wc *wc, char why[IBTRS_WHY_LEN])
 {
@@ -316,7 +278,7 @@ static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 	if (!err)
 		err = ibtrs_srv_quota_let_in(srv, path, &reason);
 	if (!err)
-		err = info_name(srv, path, name, &reason);
+		err = ibtrs_srv_name_take(srv, path, name, words, &reason);
 	if (!err)
 		err = ibtrs_srv_auth_still(srv, &path->proof, &reason);
 	if (!err)

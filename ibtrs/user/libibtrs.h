@@ -490,6 +490,13 @@ enum ibtrs_srv_auth {
 	IBTRS_SRV_AUTH_REQUIRED,
 };
 
+/* What a session had open that has ended, whatever the application means by open. */
+enum ibtrs_srv_left {
+	IBTRS_SRV_LEFT_CLOSED,		/* it had closed all that it had opened */
+	IBTRS_SRV_LEFT_OPEN,
+	IBTRS_SRV_LEFT_UNUSED,		/* it had never opened anything */
+};
+
 /**
  * struct ibtrs_srv_opts - options of a server
  * @size: sizeof(struct ibtrs_srv_opts)
@@ -516,8 +523,11 @@ enum ibtrs_srv_auth {
  * @max_paths_half_open: paths in the handshake, of all clients together that have no key and are
  *	not in from their address; 0: 256
  * @max_paths_half_open_per_peer: of any client; 0: 64
- * @gone: a session of this number has ended, and so has each request of it. Called as @admit is, by
- *	ibtrs_srv_poll(), ibtrs_op_reply() or ibtrs_srv_free(). NULL: none
+ * @gone: a session of this number has ended, and so has each request of it. Return: what its
+ *	client left, which may have been lost. Called as @admit is, by ibtrs_srv_poll(),
+ *	ibtrs_op_reply() or ibtrs_srv_free(). NULL: nothing
+ * @name_keep_s: seconds for which the name of a session that left something open is kept for its
+ *	client or its host; 0: it is not
  * @memory: here is the data of a path's requests from now on: @len bytes that its adapter keeps
  *	locked, such as io_uring can register, too. Return: a number of the caller's, for struct
  *	ibtrs_op; -1: none. Called as @admit is, and never for a stream. NULL: none
@@ -537,7 +547,7 @@ struct ibtrs_srv_opts {
 	uint32_t auth;
 	unsigned int (*key)(void *priv, const char *name,
 			    uint8_t key[IBTRS_SECRETS][IBTRS_SECRET_LEN]);
-	void (*gone)(void *priv, uint64_t session);
+	enum ibtrs_srv_left (*gone)(void *priv, uint64_t session);
 	int (*memory)(void *priv, void *addr, size_t len);
 	void (*memory_gone)(void *priv, int memory);
 	uint32_t max_memory_per_peer_mb;
@@ -547,6 +557,7 @@ struct ibtrs_srv_opts {
 	uint32_t max_sessions_per_key;
 	uint32_t max_paths_half_open;
 	uint32_t max_paths_half_open_per_peer;
+	uint32_t name_keep_s;
 };
 
 /* @o may be NULL. Nothing listens before ibtrs_srv_listen(). */

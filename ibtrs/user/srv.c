@@ -393,6 +393,7 @@ static int srv_options(struct ibtrs_srv *srv, char *why)
 	o->max_io_size = o->max_io_size ?: SRV_IO_SIZE;
 	o->hb_ms = o->hb_ms ?: SRV_HB_MS;
 	o->hb_misses = o->hb_misses ?: SRV_HB_MISSES;
+	srv->keeper.keep_s = o->name_keep_s;
 	if (o->queue_depth < 2 || o->queue_depth > IBTRS_MAX_QD)
 		return ibtrs_user_why(why, -EINVAL, "server", "queue_depth is 2 to 65535");
 	if (o->max_io_size < IBTRS_USER_IO_MIN || o->max_io_size > 1u << 27)
@@ -470,6 +471,7 @@ int ibtrs_srv_free(struct ibtrs_srv *srv)
 	pthread_mutex_unlock(&srv->lock);
 	if (busy)
 		return -EBUSY;
+	ibtrs_srv_names_free(srv);
 	if (srv->wake >= 0)
 		close(srv->wake);
 	if (srv->ep >= 0)

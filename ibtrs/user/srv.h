@@ -8,6 +8,7 @@
 #define IBTRS_USER_SRV_H
 
 #include "ibtrs/logic/fence.h"
+#include "ibtrs/logic/kept.h"
 #include "ibtrs/user/auth.h"
 #include "ibtrs/user/ctx.h"
 #include "ibtrs/user/verbs.h"
@@ -134,6 +135,10 @@ struct ibtrs_srv_session {
 	u32 ext;
 	char peer[IBTRS_ADDR_STR_MAX];	/* that made it */
 	char name[IBTRS_NAME_LEN];	/* empty: not let in yet */
+	bool given_up;			/* the name: only ops that nobody waits for are left */
+	struct ibtrs_peers peers;
+	u64 down_ms;			/* since then no path is up */
+	struct ibtrs_kept *kept;	/* the name was kept for it; or NULL */
 	struct ibtrs_srv_path *paths;
 	struct ibtrs_srv_slot *slots;
 };
@@ -149,6 +154,7 @@ struct ibtrs_srv {
 	struct ibtrs_srv_conn *conns;
 	struct ibtrs_srv_session *sessions;
 	struct ibtrs_srv_grant *grants;
+	struct ibtrs_keeper keeper;
 	struct ibtrs_srv_op *ready;
 	struct ibtrs_srv_op **ready_end;
 	u64 next_id;
@@ -170,6 +176,19 @@ void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 /* ---- where.c ------------------------------------------------------------ */
 /* A client asks where RDMA is. False: it may not. */
 bool ibtrs_srv_where(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
+
+/* ---- srvname.c: who may have which name ---------------------------------- */
+/* The session comes from there. */
+void ibtrs_srv_name_peer(struct ibtrs_srv_session *s, const char *peer);
+/* Gives the session of @path its name. Else an errno, and @why, which may be in @said. */
+int ibtrs_srv_name_take(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char *name,
+			char said[IBTRS_WHY_LEN], const char **why);
+/* The session has ended. */
+void ibtrs_srv_name_end(struct ibtrs_srv *srv, struct ibtrs_srv_session *s,
+			enum ibtrs_srv_left left);
+/* Is a name kept for a client that came from there, and has proved no key; @key NULL: or one? */
+bool ibtrs_srv_name_kept_for(const struct ibtrs_srv *srv, const char *peer, const char *key);
+void ibtrs_srv_names_free(struct ibtrs_srv *srv);
 
 /* ---- srvquota.c: how much a client may use ------------------------------ */
 /* May an address have another connection? 0 or -ENOMEM. @known: a client is in from there. */

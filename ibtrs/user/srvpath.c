@@ -64,6 +64,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_new(struct ibtrs_srv *srv, struct ibtrs_sr
 	path->limits = srv->limits;
 	path->limits.fence = s->ext & IBTRS_EXT_FENCE;
 	path->due = ibtrs_srv_now(srv) + IBTRS_SRV_HALF_MS;
+	ibtrs_srv_name_peer(s, peer);
 	path->next = s->paths;
 	s->paths = path;
 	return path;
@@ -134,6 +135,8 @@ void ibtrs_srv_path_close(struct ibtrs_srv *srv, struct ibtrs_srv_path *path)
 
 	if (path->state == IBTRS_SRV_PATH_CLOSED)
 		return;
+	if (path->state == IBTRS_SRV_PATH_UP)
+		path->session->down_ms = ibtrs_srv_now(srv);
 	path->state = IBTRS_SRV_PATH_CLOSED;
 	path->due = 0;
 	for (i = 0; i < path->nr_conns; i++)
@@ -179,6 +182,7 @@ void ibtrs_srv_reap(struct ibtrs_srv *srv)
 {
 	struct ibtrs_srv_conn **conn = &srv->conns, *c;
 	struct ibtrs_srv_session **at = &srv->sessions, *s;
+	enum ibtrs_srv_left left;
 
 	if (!srv->reap)
 		return;
@@ -201,8 +205,9 @@ void ibtrs_srv_reap(struct ibtrs_srv *srv)
 		}
 		*at = s->next;
 		/* One without a name was never let in. */
-		if (s->name[0] && srv->opts.gone)
-			srv->opts.gone(srv->opts.priv, s->id);
+		left = s->name[0] && srv->opts.gone ? srv->opts.gone(srv->opts.priv, s->id) :
+						      IBTRS_SRV_LEFT_CLOSED;
+		ibtrs_srv_name_end(srv, s, left);
 		free(s->slots);
 		free(s);
 	}

@@ -83,7 +83,7 @@ static struct ibtrs_quota_use quota_use(const struct ibtrs_srv *srv, const char 
 	return use;
 }
 
-/* Is a client let in from this address? @key NULL: with whatever key. */
+/* Is a client in from this address, or was until a moment ago? @key NULL: with whatever key. */
 static bool quota_is_in(const struct ibtrs_srv *srv, const char *peer, const char *key)
 {
 	const struct ibtrs_srv_session *s;
@@ -94,7 +94,7 @@ static bool quota_is_in(const struct ibtrs_srv *srv, const char *peer, const cha
 			if (path->state == IBTRS_SRV_PATH_UP && !strcmp(path->peer, peer) &&
 			    (!key || !strcmp(s->key, key)))
 				return true;
-	return false;
+	return ibtrs_srv_name_kept_for(srv, peer, key);
 }
 
 static struct ibtrs_quota_use quota_strangers(const struct ibtrs_srv *srv)

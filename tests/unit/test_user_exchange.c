@@ -448,10 +448,11 @@ static uint64_t gone_session;
 static unsigned int gone_nr;
 static char peers_seen[64];
 
-static void gone(void *priv, uint64_t session)
+static enum ibtrs_srv_left gone(void *priv, uint64_t session)
 {
 	gone_session = session;
 	gone_nr++;
+	return IBTRS_SRV_LEFT_CLOSED;
 }
 
 static void peers_each(void *priv, const char *peer)

@@ -195,3 +195,71 @@ UNIT_TEST(strangers_leave_room)
 	world_end(&w);
 	setrlimit(RLIMIT_NOFILE, &had);
 }
+
+/* ---- names of clients that were lost ---------------------------------------- */
+
+static enum ibtrs_srv_left left;
+
+static enum ibtrs_srv_left gone(void *priv, uint64_t session)
+{
+	return left;
+}
+
+/* The client is lost, and says nothing. */
+static void lose(struct world *w, struct ibtrs_clt *clt)
+{
+	unsigned int i;
+
+	ibtrs_clt_close(clt);
+	for (i = 0; i < 20; i++)
+		world_turn(w);
+}
+
+UNIT_TEST(kept_names)
+{
+	static const struct ibtrs_srv_opts so = {
+		.queue_depth = 8, .max_io_size = 4096, .max_sessions = 4, .name_keep_s = 60,
+		.gone = gone, .max_paths_half_open = 1,
+	};
+	const char *kept = SAYS "the session name is kept for ip:127.0.0.2, lost ", *said;
+	struct ibtrs_clt *db, *other;
+	struct world w;
+
+	world_start(&w, &so, 1, 1, 0);
+	CHECK(world_until_up(&w, 1));
+	UNIT_ROW("closed");
+	left = IBTRS_SRV_LEFT_CLOSED;
+	db = client(&w, "127.0.0.2", "db");
+	CHECK_STR(answer(&w, db, 200), "");
+	lose(&w, db);
+	other = client(&w, "127.0.0.3", "db");
+	CHECK_STR(answer(&w, other, 200), "");
+	lose(&w, other);
+
+	UNIT_ROW("left open");
+	left = IBTRS_SRV_LEFT_OPEN;
+	db = client(&w, "127.0.0.2", "db");
+	CHECK_STR(answer(&w, db, 200), "");
+	lose(&w, db);
+	other = client(&w, "127.0.0.3", "db");
+	said = answer(&w, other, 200);
+	if (!CHECK(!strncmp(said, kept, strlen(kept))))
+		fprintf(stderr, "%s\n", said);
+	CHECK(strstr(said, " s more: wait, or use another name here"));
+
+	UNIT_ROW("back, and lost again before it has opened anything");
+	left = IBTRS_SRV_LEFT_UNUSED;
+	db = client(&w, "127.0.0.2", "db");
+	CHECK_STR(answer(&w, db, 200), "");
+	lose(&w, db);
+	w.now += 30000;
+	said = answer(&w, other, 4000);
+	CHECK(!strncmp(said, kept, strlen(kept)));
+
+	UNIT_ROW("its time is over");
+	w.now += 30000;
+	CHECK_STR(answer(&w, other, 20000), "");
+	ibtrs_clt_close(other);
+	left = IBTRS_SRV_LEFT_CLOSED;
+	world_end(&w);
+}

@@ -25,6 +25,7 @@
 /* Those of the module, without options: a client may come from there, with a disk open. */
 #define MAIN_DEPTH		512
 #define MAIN_IO_SIZE		131072
+#define MAIN_NAME_KEEP		120
 #define MAIN_LOG_LINES		10
 #define MAIN_LOG_MS		5000
 
@@ -41,6 +42,7 @@ static const char usage[] =
 	"      --max-sessions N   sessions of all clients (256)\n"
 	"      --hb-interval MS   between heartbeats (1000)\n"
 	"      --hb-misses N      missing heartbeats that are tolerated (5)\n"
+	"      --name-keep S      seconds for the name of a client that was lost (120)\n"
 	"      --check            read the configuration, say what is wrong, and end\n"
 	"  -h, --help\n"
 	"  -V, --version\n";
@@ -105,6 +107,7 @@ static const struct main_number {
 	{ "max-sessions", 1, 65536, offsetof(struct serverd_opts, max_sessions) },
 	{ "hb-interval", 100, 60000, offsetof(struct serverd_opts, hb_ms) },
 	{ "hb-misses", 1, 1000, offsetof(struct serverd_opts, hb_misses) },
+	{ "name-keep", 0, 86400, offsetof(struct serverd_opts, name_keep_s) },
 };
 
 static int main_number(const struct main_number *n, const char *s, struct serverd_opts *o)
@@ -131,6 +134,7 @@ static int main_options(int argc, char **argv, struct serverd_opts *o, bool *che
 		{ "max-sessions", required_argument, NULL, 2 },
 		{ "hb-interval", required_argument, NULL, 3 },
 		{ "hb-misses", required_argument, NULL, 4 },
+		{ "name-keep", required_argument, NULL, 5 },
 		{ "check", no_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -140,6 +144,7 @@ static int main_options(int argc, char **argv, struct serverd_opts *o, bool *che
 	int opt, rc;
 
 	o->listen = listen;
+	o->name_keep_s = MAIN_NAME_KEEP;
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, "l:c:p:hV", all, NULL)) != -1) {
 		switch (opt) {
@@ -351,6 +356,7 @@ static int main_new(struct serverd *d)
 		.max_io_size = MAIN_IO_SIZE, .max_memory_mb = d->opts.max_memory_mb,
 		.max_sessions = d->opts.max_sessions, .priv = d,
 		.hb_ms = d->opts.hb_ms, .hb_misses = d->opts.hb_misses,
+		.name_keep_s = d->opts.name_keep_s,
 		.admit = serverd_session_admit, .gone = serverd_session_gone,
 		.memory = serverd_ring_memory, .memory_gone = serverd_ring_memory_gone,
 		.auth = d->conf->auth, .key = serverd_conf_key,

@@ -91,6 +91,7 @@ struct serverd_opts {
 	u32 max_sessions;
 	u32 hb_ms;
 	u32 hb_misses;
+	u32 name_keep_s;
 };
 
 /* What is wrong was printed. NULL: there is a mistake. */
@@ -317,6 +318,8 @@ struct serverd_session {
 	u32 nr;				/* opens in the table */
 	u64 away;			/* since then no path is up; 0: one is */
 	bool gone;
+	bool used;			/* it has opened something */
+	bool left_open;			/* and was lost with it */
 	struct serverd_open *opening;
 	struct serverd_open *table[SERVERD_BUCKETS];
 };
@@ -334,7 +337,7 @@ void serverd_session_policy(struct serverd *d, const struct serverd_session *s, 
 /* As the options of libibtrs of the same names. */
 int serverd_session_admit(void *priv, const char *name, const char *peer, const char *key,
 			  char why[IBTRS_WHY_LEN]);
-void serverd_session_gone(void *priv, uint64_t number);
+enum ibtrs_srv_left serverd_session_gone(void *priv, uint64_t number);
 void serverd_sessions_reap(struct serverd *d);
 /* The policy has changed, or this open has got its place. False: it is closed. */
 bool serverd_session_judge(struct serverd *d, struct serverd_open *open);

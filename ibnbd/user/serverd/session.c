@@ -85,6 +85,7 @@ void serverd_session_publish(struct serverd_open *open)
 	open->next = *bucket;
 	*bucket = open;
 	s->nr++;
+	s->used = true;
 }
 
 static void session_unpublish(struct serverd_session *s, struct serverd_open *open)
@@ -238,14 +239,31 @@ void serverd_session_close(struct serverd *d, struct serverd_session *s, u32 id,
 
 /* ---- the end of a session ---------------------------------------------------------- */
 
-void serverd_session_gone(void *priv, uint64_t number)
+/* Has it something that it did not close? */
+static bool session_left_open(const struct serverd_session *s)
+{
+	const struct serverd_open *o;
+	unsigned int i;
+
+	for (i = 0; i < SERVERD_BUCKETS; i++)
+		for (o = s->table[i]; o; o = o->next)
+			if (!o->given_up)
+				return true;
+	return s->left_open;
+}
+
+enum ibtrs_srv_left serverd_session_gone(void *priv, uint64_t number)
 {
 	struct serverd *d = priv;
-	struct serverd_session *s;
+	struct serverd_session *s = d->sessions;
 
-	for (s = d->sessions; s; s = s->next)
-		if (s->number == number)
-			s->gone = true;
+	while (s && s->number != number)
+		s = s->next;
+	if (!s)
+		return IBTRS_SRV_LEFT_UNUSED;
+	s->gone = true;
+	return session_left_open(s) ? IBTRS_SRV_LEFT_OPEN :
+	       s->used ? IBTRS_SRV_LEFT_CLOSED : IBTRS_SRV_LEFT_UNUSED;
 }
 
 static void session_sweep(struct serverd *d, struct serverd_session *s)
@@ -290,12 +308,15 @@ static void open_look(struct serverd *d, struct serverd_open *o, u64 now)
 	if (o->unclaimed && now > o->unclaimed + SERVERD_UNCLAIMED_MS)
 		serverd_open_lose(d, o, "its client has asked for it, and not come for the answer");
 	if (away && now > away + SERVERD_AWAY_MS && o->state == SERVERD_OPEN_LIVE && o->ios) {
+		o->session->left_open = true;
 		serverd_open_lose(d, o, "it has not ended its requests, and its client cannot come back before that");
 		serverd_io_forget(o);
 	}
 	/* By then nothing keeps it out, so it would be back. */
-	if (away && now > away + 2 * SERVERD_AWAY_MS)
+	if (away && now > away + 2 * SERVERD_AWAY_MS) {
+		o->session->left_open |= !o->given_up;
 		serverd_open_lose(d, o, "its client is gone");
+	}
 }
 
 void serverd_sessions_look(struct serverd *d)

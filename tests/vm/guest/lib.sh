@@ -173,7 +173,7 @@ serve_user() {
 		hb_interval_ms=*) options+=(--hb-interval "${p#*=}") ;;
 		hb_misses=*) options+=(--hb-misses "${p#*=}") ;;
 		max_memory_mb=*) options+=(--max-memory "${p#*=}") ;;
-		name_keep_s=0) ;;	# it keeps none
+		name_keep_s=*) options+=(--name-keep "${p#*=}") ;;
 		dev_search_path=*) search=${p#*=} ;;
 		writer_file=*|claim=*|file_block=*|copy=*) conf+=("${p%%=*} = ${p#*=}") ;;
 		*) fail "ibnbd-serverd has no $p" ;;
