@@ -341,9 +341,10 @@ class Pair:
 
 
 class UserClient(Pair):
-    """libibnbd at the kernel's server: /dev/nbd0, whose plugin knows the options of a mapping."""
-    def __init__(self, t):
-        super().__init__(t, USER, KERNEL)
+    """libibnbd at the kernel's server, or another: /dev/nbd0, whose plugin knows the options of a
+    mapping."""
+    def __init__(self, t, server=KERNEL):
+        super().__init__(t, USER, server)
 
     def map(self, words):
         self.c.sh(f"nbd_disk 0 $(paths | sed 's/path=[^ ]*@/path=/g') device={words}")

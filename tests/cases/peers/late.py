@@ -2,11 +2,11 @@
 """A client without tokens: its repetition runs on our server when the first copy has ended, and
 no earlier.  A server that cannot confirm that it executes nothing more: what our client has
 given up keeps the device from writing until each path that it used is back, behind whatever
-that path executed (law L8)."""
-description = ("towards the kernel's rnbd, either end: "
+that path executed (law L8).  Our ends are the kernel's and those in user space."""
+description = ("towards the kernel's rnbd, either end, and between ends in user space: "
                "a write that is executed late on a lost path does not land over what came after it")
 long = True
-deadline = 600
+deadline = 900
 links = 2
 import math, shutil, time
 import faults as F
@@ -14,6 +14,7 @@ import interop
 import late
 needs = interop.NEEDS
 mem = interop.MEM
+programs = interop.PROGRAMS
 
 BLOCK, DELAY = 77, 20
 PATHS = "/sys/class/rtrs-client/s1/paths"
@@ -26,9 +27,9 @@ class Writes:
         self.saved.mkdir()
 
 
-def scene(t, unsafe):
+def scene(t, server, unsafe=False):
     c, s = t.client, t.server
-    pair = interop.Pair(t, interop.KERNEL, interop.OURS)
+    pair = interop.Pair(t, interop.KERNEL, server)
     delay = DELAY * max(1, F.vm.SLOW)
     pair.serve()
     s.sh("modprobe ibnbd-testdisk size_mb=16 cache=0" +
@@ -56,8 +57,13 @@ def scene(t, unsafe):
     else:
         t.ok(took > delay - 1, f"its repetition waited for the first copy: {took:.1f} s")
     time.sleep(max(0, t0 + delay + 2 - time.monotonic()))
+    proven(t, pair, dev, unsafe)
+
+
+def proven(t, pair, dev, unsafe=False):
+    c, s = t.client, t.server
     pair.unmap(dev)
-    work = Writes(t, f"late{unsafe}")
+    work = Writes(t, f"late{time.monotonic_ns()}")
     for p in c.vm.share.glob("one.*"):
         shutil.copy(p, work.saved)
         p.unlink()
@@ -66,6 +72,50 @@ def scene(t, unsafe):
          "lost, ghosts and wrong blocks")
     pair.stop()
     s.sh("unload ibnbd_testdisk")
+
+
+def user_client(t, server):
+    """libibnbd, whose path is lost while the disk has a write. Our servers know by its token when
+    the repetition, on the other path, may be executed. For the kernel's server it is given up, and
+    nothing newer is written before its path is back."""
+    c, s = t.client, t.server
+    pair, fences = interop.UserClient(t, server), server != interop.KERNEL
+    delay = DELAY * math.ceil(F.vm.SLOW)
+    pair.serve()
+    s.sh("modprobe ibnbd-testdisk size_mb=16 cache=0")
+    dev = pair.map(f"testdisk0 hold={100 if fences else 2}")
+    write = lambda seq: c.spawn(f"exec stamp one {dev} /h/one 1 {seq} {BLOCK} 1")
+    c.link(1, False)
+    time.sleep(8 * F.vm.SLOW)       # it has found out
+    s.sh(f"echo {1000 * delay} > {late.P}/delay_ms")
+    first, t0 = write(1), time.monotonic()
+    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15,
+           "the write is out")
+    time.sleep(1)
+    s.sh(f"echo 0 > {late.P}/delay_ms")
+    c.link(0, False)
+    if fences:
+        c.link(1, True)
+        t.eq(first.wait(delay + 40), 0, f"the first write: {first.out()}")
+        took = time.monotonic() - t0
+        t.ok(took > delay - 1, f"its repetition waited for the first copy: {took:.1f} s")
+        t.eq(write(2).wait(30), 0, "the second write")
+        c.link(0, True)
+    else:
+        t.ok(first.wait(20) != 0, "the write has failed")
+        c.link(1, True)
+        seq, rc = 1, 1
+        while rc and time.monotonic() - t0 < 2 * delay + 60:
+            seq += 1
+            rc = write(seq).wait(40)
+            if rc and time.monotonic() - t0 > delay / 2:
+                c.link(0, True)
+            time.sleep(0.5)
+        took = time.monotonic() - t0
+        t.eq(rc, 0, "the disk takes writes again")
+        t.ok(took > delay - 1, f"not before the late copy was executed: {took:.1f} s of {delay}")
+    time.sleep(max(0, t0 + delay + 2 - time.monotonic()))
+    proven(t, pair, dev)
 
 
 def given_up(t):
@@ -100,5 +150,10 @@ def given_up(t):
 
 def run(t):
     interop.repeat(t, lambda: given_up(t))
-    interop.with_kernel_client(t, lambda: scene(t, False))
-    interop.with_kernel_client(t, lambda: scene(t, True))
+    interop.with_kernel_client(t, lambda: scene(t, interop.OURS, unsafe=True))
+    for server in interop.our_servers(t):
+        interop.with_kernel_client(t, lambda: scene(t, server))
+    if interop.has_user(t):
+        interop.with_kernel_server(t, lambda: user_client(t, interop.KERNEL))
+        for server in interop.our_servers(t):
+            user_client(t, server)
