@@ -146,7 +146,7 @@ SERVERD_CASES = io/batches io/block-layer io/file io/filesystems io/flush io/mir
 	durability/fence durability/kill durability/replaced durability/replay \
 	integrity/chunk-reuse integrity/closed-late integrity/fenced integrity/ghost-write \
 	integrity/given-up-write integrity/late-packets integrity/other-number \
-	integrity/superseded integrity/wrong-server
+	integrity/superseded integrity/wrong-server trust/names-kept
 check-serverd: test-build		## cases of the kernel's server with ibnbd-serverd in its place; CASES= picks
 	tests/vm/run.py --again --program build/serverd/ibnbd-serverd \
 		--program tests/vm/guest/serve-user $(or $(CASES),$(SERVERD_CASES))

@@ -17,8 +17,6 @@
  *								knows what they say: each is
  *								answered, or the write fails
  *	cat wild						how many, and how many were good
- *	echo "PREFIX COUNT MODE" > storm			opens PREFIX0, PREFIX1 .. in that
- *								mode and closes each
  *
  * At load: name= is the session's name, uuid= (32 hex digits) the id that it pretends to have,
  * auth= the key that it proves, access= the mode of the disk (ro, rw, migration); without disk=
@@ -384,36 +382,6 @@ static int wild_get(char *text, const struct kernel_param *kp)
 
 static const struct kernel_param_ops wild_ops = { .set = wild_set, .get = wild_get };
 module_param_cb(wild, &wild_ops, NULL, 0644);
-
-static int speak_close(u32 id)
-{
-	struct ibnbd_wire_close req;
-
-	ibnbd_msg_close_encode(&req, id, false);
-	return ibtrs_clt_call(clt, 0, IBTRS_WRITE, &req, sizeof(req), NULL, 0, SPEAK_MS);
-}
-
-static int storm_set(const char *val, const struct kernel_param *kp)
-{
-	char prefix[64], mode_name[16], what[80];
-	enum ibnbd_access mode;
-	unsigned int n, i;
-	int err = 0;
-	u32 id;
-
-	if (!clt)
-		return -ENOTCONN;
-	if (sscanf(val, "%63s %u %15s", prefix, &n, mode_name) != 3 || speak_mode(mode_name, &mode))
-		return -EINVAL;
-	for (i = 0; i < n && !err; i++) {
-		scnprintf(what, sizeof(what), "%s%u", prefix, i);
-		err = speak_open(what, mode, &id) ?: speak_close(id);
-	}
-	return err;
-}
-
-static const struct kernel_param_ops storm_ops = { .set = storm_set };
-module_param_cb(storm, &storm_ops, NULL, 0200);
 
 static int speak_begin(void)
 {

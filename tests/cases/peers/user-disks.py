@@ -105,10 +105,17 @@ def user_client(t):
     t.wait(lambda: paths() == 2, 40, "both paths are back")
     s.sh("unload $OUR_MODULES; sleep 1; serve")
     t.wait(w.flows, 60, "the server's modules were loaded again: I/O flows")
-    w.stop()
+    # the next client of that host has the name, and the disk, at once
+    c.sh("pkill -KILL -x nbdkit; nbd-client -d /dev/nbd0")
+    w.stop(errors_expected=True)
+    c.sh("rm /run/nbd0; nbd_disk 0 device=vda path=ip:10.0.0.2 path=ip:10.0.1.2")
+    after = F.Work(t, c, "/dev/nbd0", writer=3, stack="libibnbd", flush=20,
+                   states="/sys/block/nbd0/size")
+    t.wait(lambda: after.size() > 20000, 30, "a further client writes")
+    after.stop()
     c.sh("nbd-client -d /dev/nbd0")
     c.sh("pkill -TERM -x nbdkit; wait_for 20 bash -c '! pgrep -x nbdkit'")
-    F.prove(t, s, "/dev/vda", [w], w.blocks)
+    F.prove(t, s, "/dev/vda", [w, after], w.blocks)
 
 
 def run(t):

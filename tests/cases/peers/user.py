@@ -81,6 +81,13 @@ def itself(t):
                                    f"load {BOTH} {way} 1"))
             t.ok(said["requests"] > 100 and said["latency_us"]["p50"] > 0, f"{policy}: {said}")
             t.eq([path["transport"] for path in said["paths"]], ["rdma"] * 2, "RDMA both")
+    # an ordinary user of a container, which may lock 8 MiB, where none of our modules is
+    c.sh("! grep -E '^ib(trs|nbd)_' /proc/modules")
+    c.sh("chmod 666 /dev/infiniband/*; cat > /tmp/contained <<'END'\n"
+         "set -e\nulimit -l 8192\n[ $(id -u) = 1000 ]\n[ $$ = 1 ]\n"
+         f"ibtrs-peer ping {BOTH} 3\nibtrs-peer put {AT} 5000 < /tmp/data\n"
+         f"ibtrs-peer get {AT} 5000 1000010 | cmp - /tmp/data\nEND\n"
+         "unshare -m -p -u -i -f lessen user bash /tmp/contained")
     c.fails(f"lessen user bash -c 'ulimit -l 256; exec ibtrs-peer ping {AT}'",
             f"{AT}: no memory, or more than may be locked: raise LimitMEMLOCK=")
     # the session fits, 100 MiB more do not
@@ -119,10 +126,12 @@ def keys(t):
     c, s = t.client, t.server
     s.sh("serve auth=required; ibnbd key generate db-1; ibnbd key load")
     text = s.sh("cat /etc/ibnbd/keys/db-1").strip()
+    # a key has two forms: that of the command, and its 32 bytes
     right = base64.b64decode(text.split(":")[2])[:32]
-    for machine, place, key in (c, "right", right), (c, "wrong", right[::-1]), (s, "right", right):
-        octal = "".join(f"\\{byte:03o}" for byte in key)
-        machine.sh(f"mkdir -p /tmp/{place}; printf '{octal}' > /tmp/{place}/db-1")
+    octal = lambda key: "".join(f"\\{byte:03o}" for byte in key)
+    for machine, place, key in ((c, "right", text), (c, "wrong", octal(right[::-1])),
+                                (s, "right", octal(right))):
+        machine.sh(f"mkdir -p /tmp/{place}; printf '{key}' > /tmp/{place}/db-1")
     no_proof = f"{AT}: key db-1: the server does not prove that it has the key"
     c.fails(f"ibtrs-peer ping {AT}",
             f"{AT}: the server says: authentication is required here: map with auth=KEY")
