@@ -149,7 +149,7 @@ def given_up(t):
 
 
 def run(t):
-    interop.repeat(t, lambda: given_up(t))
+    interop.with_kernel_server(t, lambda: given_up(t))
     interop.with_kernel_client(t, lambda: scene(t, interop.OURS, unsafe=True))
     for server in interop.our_servers(t):
         interop.with_kernel_client(t, lambda: scene(t, server))

@@ -10,6 +10,7 @@ import json
 import struct
 import time
 import image
+import messages
 programs = [image.REPO / "build/lib/ibtrs-peer"]
 AT = "ip:10.0.0.2"
 BOTH = "ip:10.0.0.2,ip:10.0.1.2"
@@ -40,22 +41,20 @@ def kernel(t, invalidate):
     c, s = t.client, t.server
     s.sh(f"serve always_invalidate={invalidate}; modprobe ibnbd-testdisk; "
          f"dd if=/dev/urandom of={DISK} bs=64k count=1 conv=fsync status=none")
-    hello = struct.pack("<HHB31x", 0, 0, 2).hex()
-    opening = struct.pack("<HHBB255s3x", 2, 0, 1, 1, b"testdisk0").hex()
+    opening = messages.opening("testdisk0", True)
     there = block(s, 3)
     new = "".join(f"{n % 251:02x}" for n in range(4096))
-    said = say(t, f"call {hello} 36", f"call {opening} 56",
+    said = say(t, messages.HELLO, opening,
                # each request needs the device's number, which only OPEN has told
                f"read {blocks(0, 24)} 4096")
     t.eq([err for err, _ in said], [0, 0, 0], "errors")
     t.eq(said[0][1][:4], "0100", "the type of SESS_INFO_RSP")
     t.eq(said[1][1][:4], "0300", "the type of OPEN_RSP")
     t.ok(said[2][1] == there, "4 KiB of the server's disk")
-    said = say(t, f"call {hello} 36", f"call {opening} 56", f"write {blocks(1, 40)} {new}")
+    said = say(t, messages.HELLO, opening, f"write {blocks(1, 40)} {new}")
     t.eq(said[2], (0, ""), "the write")
     t.ok(block(s, 5) == new, "the server's disk has what was written")
-    other = struct.pack("<HHBB255s3x", 2, 0, 1, 1, b"nosuchdisk").hex()
-    said = say(t, f"call {hello} 36", f"call {other} 56", f"call {opening} 56")
+    said = say(t, messages.HELLO, messages.opening("nosuchdisk", True), opening)
     t.eq([err for err, _ in said], [0, -2, 0], "an export that does not exist")
     t.match(c.sh(f"ibtrs-peer ping {BOTH} 3"),
             r"queue_depth 512, max_io_size 131072, paths [12] of 2\n(\d+ us\n?){3}", "ping")

@@ -12,21 +12,26 @@ vms = 3
 long = True
 deadline = 600
 import statistics
+import image
 import keys
+import messages
+programs = [image.REPO / "build/lib/ibtrs-peer"]
 
 ROUNDS = 7
 SPEAK = "/sys/module/ibnbd_speak/parameters"
 STRANGER = "/sys/module/ibnbd_stranger/parameters"
 KEY, BAD = "22" * 32, "11" * 32
 AS = f"echo 'name=other secret={{}}' > {STRANGER}/whom; "
+OPENS = ("{{ cat /h/hello; while :; do cat /h/{}; done; }} | IBTRS_KEY=/etc/ibnbd/keys/other "
+         "ibtrs-peer say ip:10.0.0.2 > /dev/null")
 BUSY = "while :; do :; done & while :; do :; done"
 ATTACKS = {
     "a client without sense": f"for ((i = 0; ; i++)); do echo \"$i 20\" > {SPEAK}/wild; done",
     "half-open paths": "while :; do knock 10.0.0.2 count=20 > /dev/null; done",
     "half-open paths with a key": AS.format(KEY) +
         f"while :; do echo 'half 1; on 1; half 1; on 2; half 1' > {STRANGER}/tell || true; done",
-    "OPENs": f"while :; do echo 'ram 8 ro' > {SPEAK}/storm || true; done",
-    "OPENs to write": f"while :; do echo 'ram 8 rw' > {SPEAK}/storm || true; done",
+    "OPENs": OPENS.format("ro"),
+    "OPENs to write": OPENS.format("rw"),
     "messages of any kind": AS.format(KEY) +
         f"for ((i = 0; ; i++)); do echo \"$i 20\" > {STRANGER}/roam; done",
     "guesses": AS.format(BAD) +
@@ -60,6 +65,9 @@ def run(t):
     s.sh("ram_disks 10 8; serve auth=optional handshake_timeout_s=5")
     keys.give(s, other=keys.text(KEY))
     keys.give(d, other=keys.text(KEY))
+    for name, text in (("hello", messages.HELLO + "\n"), ("ro", messages.storm("ram", 8, False)),
+                       ("rw", messages.storm("ram", 8, True))):
+        (d.vm.share / name).write_text(text)
     dev = c.sh("map ram9")
     d.sh("modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram8 auth=other; "
          "modprobe ibnbd-stranger to=ip:10.0.0.2")

@@ -9,22 +9,11 @@ crowd = True
 vms = 3
 long = True
 deadline = 400
-import struct
 import image
+import messages
 programs = [image.REPO / "build/lib/ibtrs-peer"]
 
 RECORDS = 4096      # of ibnbd/server/writer.c
-
-
-def storm(d, nr):
-    """The machine `d` opens and closes f0, f1 .., read-only."""
-    lines = [f"call {struct.pack('<HHB31x', 0, 0, 2).hex()} 36"]
-    for i in range(nr):
-        lines += [f"call {struct.pack('<HHBB255s3x', 2, 0, 0, 0, b'f%d' % i).hex()} 56",
-                  f"call {struct.pack('<HH', 5, 0).hex()}{{4}} 0"]
-    (d.vm.share / "storm").write_text("\n".join(lines) + "\n")
-    said = d.sh("ibtrs-peer say ip:10.0.0.2 < /h/storm | cut -c1-2 | sort | uniq -c", timeout=300)
-    d.t.eq(said.split(), [str(len(lines)), "0"], "answers to all messages")
 
 
 def run(t):
@@ -39,7 +28,10 @@ def run(t):
            "the disk waits for its link")
     job = c.spawn(put)
     s.sh("wait_for 20 eval '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'")
-    storm(d, RECORDS + 8)
+    (d.vm.share / "storm").write_text(f"{messages.HELLO}\n" +
+                                      messages.storm("f", RECORDS + 8, False))
+    said = d.sh("ibtrs-peer say ip:10.0.0.2 < /h/storm | cut -c1-2 | sort | uniq -c", timeout=300)
+    t.eq(said.split(), [str(2 * (RECORDS + 8) + 1), "0"], "answers to all messages")
     c.sh("for p in /sys/class/ibtrs-client/s1/paths/*; do echo 1 > $p/reconnect; done")
     t.eq(job.wait(60), 0, "what was held is written: nobody else wrote. " + job.out())
     t.eq(c.sh(f"dev_attr {dev} state"), "open", "the disk")
