@@ -16,6 +16,7 @@ while read -r f; do
 		}
 	done
 done < <(find compat ibtrs ibnbd -name '*.c' ! -name '*.mod.c' ! -path compat/probes.c \
-	! -path 'ibtrs/user/*' ! -path 'ibnbd/user/*')	# libraries have Makefiles of their own
+	! -path 'ibtrs/user/*' ! -path 'ibnbd/user/*' ! -path ibtrs/logic/keytext.c)
+# (libraries have Makefiles of their own; no module has keytext.c)
 [ $n -gt 50 ] || { echo "no more than $n files are strict"; bad=1; }
 exit $bad
