@@ -7,25 +7,19 @@
  *								disk in it
  *	echo "dir=w rw=0x701 bytes=4096 len=4096" > say		sends one message; the write fails
  *								with what the server answers
- *	cat data						how many of the bytes that came, or
- *								were sent, are not 0
- *	cat chunks						their highest address
- *	cat epoch						16 hex digits of the disk's cache
- *								epoch, and 1 if that is volatile;
- *								writing to it opens the disk again
+ *	cat chunks						the highest address of a chunk
  *	echo "SEED COUNT" > wild				as many messages of which nobody
  *								knows what they say: each is
  *								answered, or the write fails
  *	cat wild						how many, and how many were good
  *
  * At load: name= is the session's name, uuid= (32 hex digits) the id that it pretends to have,
- * auth= the key that it proves, access= the mode of the disk (ro, rw, migration); without disk=
- * nothing is opened. features= are the bits that it offers in SESS_INFO, none by default.
+ * auth= the key that it proves; without disk= nothing is opened.
  *
  * A message is IO, of the disk, for its first sector, of 32 bytes, unless it says otherwise: type=
  * dev= sector= hdr=. len= is the length of the data beside it, fill= the byte that it consists of;
  * a read is given that many bytes. slot= is the slot, token= the number that its request carries.
- * tests/cases/server/any-message and tests/cases/trust say what.
+ * What a session of libibtrs can say is said by ibtrs-peer (tests/vm/messages.py).
  */
 #include <linux/completion.h>
 #include <linux/hex.h>
@@ -50,17 +44,11 @@ static char *uuid = "";
 module_param(uuid, charp, 0444);
 static char *auth = "";
 module_param(auth, charp, 0444);
-static char *access = "rw";
-module_param(access, charp, 0444);
-static unsigned int features;
-module_param(features, uint, 0444);
 
 static DEFINE_MUTEX(speak_lock);	/* one word at a time, and the data that belongs to it */
 static struct ibtrs_clt *clt;
 static u32 device_id;
-static struct ibnbd_durability cache;	/* of the disk, as the last OPEN said */
 static u8 *buf;
-static u32 buf_len;
 /* a message was never answered: its memory is the transport's until the session is closed */
 static bool lost;
 static struct ibtrs_clt_io io;
@@ -115,7 +103,6 @@ static int speak_post(u32 slot, bool write, u32 hdr, u32 len)
 {
 	int err;
 
-	buf_len = len;
 	sg_init_one(&sg, buf, len ?: 1);
 	io = (struct ibtrs_clt_io) {
 		.slot		= slot,
@@ -182,20 +169,6 @@ static int say_set(const char *val, const struct kernel_param *kp)
 static const struct kernel_param_ops say_ops = { .set = say_set };
 module_param_cb(say, &say_ops, NULL, 0200);
 
-static int data_get(char *text, const struct kernel_param *kp)
-{
-	unsigned int i, n = 0;
-
-	mutex_lock(&speak_lock);
-	for (i = 0; buf && i < buf_len; i++)
-		n += !!buf[i];
-	mutex_unlock(&speak_lock);
-	return sysfs_emit(text, "%u\n", n);
-}
-
-static const struct kernel_param_ops data_ops = { .get = data_get };
-module_param_cb(data, &data_ops, NULL, 0444);
-
 /* The highest address that the server has given to a chunk. */
 static int chunks_get(char *text, const struct kernel_param *kp)
 {
@@ -215,21 +188,9 @@ static int chunks_get(char *text, const struct kernel_param *kp)
 static const struct kernel_param_ops chunks_ops = { .get = chunks_get };
 module_param_cb(chunks, &chunks_ops, NULL, 0444);
 
-static int speak_mode(const char *word, enum ibnbd_access *mode)
-{
-	static const char * const names[] = {
-		[IBNBD_ACCESS_RO] = "ro", [IBNBD_ACCESS_RW] = "rw",
-		[IBNBD_ACCESS_MIGRATION] = "migration",
-	};
-	int i = match_string(names, ARRAY_SIZE(names), word);
-
-	*mode = i;
-	return i < 0 ? i : 0;
-}
-
 static int speak_greet(void)
 {
-	struct ibnbd_sess_info offer = { .version = IBNBD_PROTO_MAJOR, .features = features };
+	struct ibnbd_sess_info offer = { .version = IBNBD_PROTO_MAJOR };
 	struct ibnbd_wire_sess_info info, told;
 	struct ibnbd_sess_info agreed;
 	const char *why;
@@ -238,14 +199,13 @@ static int speak_greet(void)
 	ibnbd_msg_sess_info_encode(&info, IBNBD_MSG_SESS_INFO, &offer);
 	err = ibtrs_clt_call(clt, 0, IBTRS_READ, &info, sizeof(info), &told, sizeof(told),
 			     SPEAK_MS);
-	err = err ?: ibnbd_msg_sess_info_rsp_decode(&told, sizeof(told), features, &agreed, &why);
-	return err ?: agreed.features == features ? 0 : -EPROTO;
+	return err ?: ibnbd_msg_sess_info_rsp_decode(&told, sizeof(told), 0, &agreed, &why);
 }
 
-static int speak_open(const char *what, enum ibnbd_access mode, u32 *id)
+static int speak_open(void)
 {
-	struct ibnbd_open m = { .access = mode, .name = what };
-	struct ibnbd_wire_open_rsp_dur rsp;
+	struct ibnbd_open m = { .access = IBNBD_ACCESS_RW, .name = disk };
+	struct ibnbd_wire_open_rsp rsp;
 	struct ibnbd_wire_open req;
 	struct ibnbd_open_rsp opened;
 	const char *why;
@@ -253,32 +213,12 @@ static int speak_open(const char *what, enum ibnbd_access mode, u32 *id)
 
 	err = ibnbd_msg_open_encode(&req, &m);
 	err = err ?: ibtrs_clt_call(clt, 0, IBTRS_READ, &req, sizeof(req), &rsp,
-				    ibnbd_msg_open_rsp_len(features), SPEAK_MS);
-	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, ibnbd_msg_open_rsp_len(features), features,
-					       PAGE_SIZE, &opened, &why);
-	if (!err) {
-		*id = opened.device_id;
-		cache = opened.durability;
-	}
+				    sizeof(rsp), SPEAK_MS);
+	err = err ?: ibnbd_msg_open_rsp_decode(&rsp, sizeof(rsp), 0, PAGE_SIZE, &opened, &why);
+	if (!err)
+		device_id = opened.device_id;
 	return err;
 }
-
-static int epoch_get(char *text, const struct kernel_param *kp)
-{
-	return sysfs_emit(text, "%016llx %u\n", cache.cache_epoch, cache.flags);
-}
-
-static int epoch_set(const char *val, const struct kernel_param *kp)
-{
-	enum ibnbd_access mode;
-
-	if (!clt || !*disk)
-		return -ENOTCONN;
-	return speak_mode(access, &mode) ?: speak_open(disk, mode, &device_id);
-}
-
-static const struct kernel_param_ops epoch_ops = { .get = epoch_get, .set = epoch_set };
-module_param_cb(epoch, &epoch_ops, NULL, 0644);
 
 /* ---- messages of which nobody knows what they say ------------------------ */
 
@@ -385,18 +325,16 @@ module_param_cb(wild, &wild_ops, NULL, 0644);
 
 static int speak_begin(void)
 {
-	enum ibnbd_access mode;
-	int err;
+	int err = 0;
 
 	/*
 	 * In somebody else's session the numbers of its slots are not ours, and what we say is old.
 	 * With a key of our own the session is ours, too, whatever its uuid.
 	 */
-	err = speak_mode(access, &mode);
-	if (!err && (!*uuid || *auth))
+	if (!*uuid || *auth)
 		err = speak_greet();
 	if (!err && *disk)
-		err = speak_open(disk, mode, &device_id);
+		err = speak_open();
 	if (err)
 		pr_err("%s: %d\n", disk, err);
 	return err;

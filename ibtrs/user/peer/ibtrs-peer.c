@@ -26,7 +26,7 @@ static const char usage[] =
 	"       ibtrs-peer get PATH[,PATH..] OFFSET LEN\n"
 	"       ibtrs-peer say PATH[,PATH..]          each line of stdin is a request:\n"
 	"           call HEADER LEN                   a message, whose answer has LEN bytes\n"
-	"           read HEADER LEN | write HEADER DATA\n"
+	"           read HEADER LEN | write HEADER [DATA]\n"
 	"       HEADER and DATA are hexadecimal; {N} stands for 4 bytes at N of the last answer.\n"
 	"AT and PATH: ip:ADDRESS[:PORT] (RDMA), tcp:ADDRESS[:PORT] or unix:/NAME. PATH may be\n"
 	"auto:ADDRESS[:PORT], and a server that is found so listens at ip:.. and tcp:..\n"
@@ -310,18 +310,18 @@ static int say_line(struct peer *p, char *line, struct bytes *last)
 	uint64_t len = 0;
 	int err;
 
-	if (!verb || !arg || !parse(h, last, &hdr))
+	if (!verb || !parse(h, last, &hdr))
 		return -EINVAL;
 	io.hdr_len = (uint16_t)hdr.len;
 	if (!strcmp(verb, "write")) {
-		if (!parse(arg, last, &data))
+		if (!parse(arg ?: "", last, &data))
 			return -EINVAL;
 		io.dir = IBTRS_IO_WRITE;
 		io.len = (uint32_t)data.len;
 		last->len = 0;
 		return peer_do(p, &list, 1);
 	}
-	if (!number(arg, &len) || len > sizeof(data.data))
+	if (!arg || !number(arg, &len) || len > sizeof(data.data))
 		return -EINVAL;
 	io.len = (uint32_t)len;
 	if (!strcmp(verb, "call"))

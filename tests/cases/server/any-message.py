@@ -6,8 +6,9 @@ description = ("a client that says anything: "
 crowd = True
 deadline = 180
 import interop
+import messages
+programs = [messages.PROGRAM]
 
-SAY, DATA = "/sys/module/ibnbd_speak/parameters/say", "/sys/module/ibnbd_speak/parameters/data"
 TESTDISK = "/sys/module/ibnbd_testdisk/parameters"
 BLOCKS = 64 << 11       # sectors of the disk
 OP = "Operation not supported"
@@ -56,7 +57,7 @@ def run(t):
 
     def said(words):
         s.sh(f"echo 0 > {TESTDISK}/counts")
-        c.sh(f"echo '{words}' > {SAY}")
+        peer.accepted(words)
         return interop.counts(t)
 
     s.sh("modprobe ibnbd-testdisk; mkdir -p /mnt /exp; ln -sfn /dev/testdisk0 /exp/raw; "
@@ -67,7 +68,7 @@ def run(t):
             s.sh("mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/testdisk0; "
                  "mount /dev/testdisk0 /mnt; "
                  "dd if=/dev/zero of=/mnt/disk bs=1M count=4 conv=fsync status=none")
-        c.sh(f"modprobe ibnbd-speak to=ip:10.0.0.2 disk={disk}")
+        peer = messages.Speaker(c, disk)
         write = "dir=w bytes=4096 len=4096 fill=65 rw="
         got = said(write + "0x1")
         t.ok(not got["flush"] or disk != "raw", f"a plain write is not flushed: {got}")
@@ -77,37 +78,35 @@ def run(t):
                  f"{rw}: a flush before the write: {got}")
         got = said("dir=r rw=0x702 bytes=0 len=0")
         t.ok(got["flush"] == 1 and not got["write"] or disk != "raw", f"a flush is a flush: {got}")
-        t.eq(c.sh(f"echo 'dir=r rw=0x0 bytes=4096 len=4096' > {SAY}; cat {DATA}"), "4096",
-             "bytes that come back")
+        t.eq(peer.accepted("dir=r rw=0x0 bytes=4096 len=4096"), b"A" * 4096, "what comes back")
         if disk == "raw":
-            check_order(t)
-            check_nonsense(t)
-        c.sh("modprobe -r ibnbd-speak")
+            check_order(t, peer)
+            check_nonsense(t, peer)
+        peer.end()
     s.sh("wait_for 10 umount /mnt")
 
 
-def check_order(t):
+def check_order(t, peer):
     """What was written before a write with PREFLUSH is safe, as an empty flush
     would have made it."""
-    c, s = t.client, t.server
-    for first, kept in (("0x1", 0), ("0x401", 4096)):
-        c.sh(f"echo 'dir=r rw=0x2 bytes=0 len=0' > {SAY}; "
-             f"echo 'dir=w rw=0x1 bytes=4096 len=4096 fill=66 sector=64' > {SAY}; "
-             f"echo 'dir=w rw={first} bytes=4096 len=4096 fill=67 sector=128' > {SAY}")
-        s.sh(f"echo 1 > {TESTDISK}/power_cut")
-        got = c.sh(f"echo 'dir=r rw=0x0 bytes=4096 len=4096 sector=64' > {SAY}; cat {DATA}")
-        t.eq(got, str(kept), f"bytes written before a write {first}, after a power cut")
+    for first, kept in (("0x1", b"\0"), ("0x401", b"B")):
+        peer.accepted("dir=r rw=0x2 bytes=0 len=0")
+        peer.accepted("dir=w rw=0x1 bytes=4096 len=4096 fill=66 sector=64")
+        peer.accepted(f"dir=w rw={first} bytes=4096 len=4096 fill=67 sector=128")
+        t.server.sh(f"echo 1 > {TESTDISK}/power_cut")
+        t.eq(peer.accepted("dir=r rw=0x0 bytes=4096 len=4096 sector=64"), kept * 4096,
+             f"what was written before a write {first}, after a power cut")
 
 
-def check_nonsense(t):
-    c, s = t.client, t.server
-    path = "/sys/class/ibtrs-client/speak/paths/*"
-    before = c.sh(f"cat {path}/stats/reconnects")
+def check_nonsense(t, peer):
+    s = t.server
+    news = lambda: s.sh("cat /run/serverd.log") if s.serves_user() else s.kernel_news()
+    news()
     s.sh(f"echo 0 > {TESTDISK}/counts")
     for words, answer in NONSENSE:
-        c.fails(f"echo '{words} fill=88' > {SAY}", answer)
+        peer.refused(f"{words} fill=88", answer)
     got = interop.counts(t)
     t.eq({k: n for k, n in got.items() if n}, {}, "what reached the disk")
-    t.eq(c.sh(f"cat {path}/stats/reconnects; cat {path}/state"), f"{before}\nconnected", "the path")
-    c.sh(f"echo 'dir=w rw=0x1 bytes=4096 len=4096 fill=65' > {SAY}")
+    t.ok("path closed" not in news(), "the path is still there")
+    peer.accepted("dir=w rw=0x1 bytes=4096 len=4096 fill=65")
     t.ok(interop.counts(t)["write"] == 1, "sense is still heard")
