@@ -45,6 +45,7 @@ def run(t):
     s.sh(f"echo 1 > {CTL}/testdisk0/cache_lost")
     for words in (READ, WRITE, FUA, FLUSH):
         say(words, GONE)
+    t.eq(peer.epoch, epoch, "the client has not asked yet")
     again()
     t.ok(peer.epoch != epoch, "it has asked, and heard of another one")
     epoch = peer.epoch
@@ -109,7 +110,7 @@ def run(t):
          f"'[ \"$(cat {CTL}/testdisk0/cache_epoch)\" != {epoch:016x} ]'")
     say(FLUSH, GONE)
     again()
-    t.ok(peer.epoch != epoch and peer.volatile, "the client has heard")
+    t.ok(peer.epoch != epoch and peer.volatile == 1, "the client has heard")
     peer.end()
 
     t.log("--- one that is switched off, and on again, while the disk is open")
@@ -144,6 +145,7 @@ def run(t):
     peer.end()
     for features in (0, 2):
         peer = messages.Speaker(c, "testdisk1", features)
+        t.eq((peer.epoch, peer.volatile), (0, 0), f"features {features}")
         s.sh(f"echo 1 > {CTL}/testdisk1/cache_lost")
         s.sh(f"echo flush > {P}/fail; echo 1 > {P}/fail_times")
         say(FLUSH, "Input/output error")

@@ -108,5 +108,6 @@ def check_nonsense(t, peer):
     got = interop.counts(t)
     t.eq({k: n for k, n in got.items() if n}, {}, "what reached the disk")
     t.ok("path closed" not in news(), "the path is still there")
+    # a session that had lost its only path would have to open the disk again
     peer.accepted("dir=w rw=0x1 bytes=4096 len=4096 fill=65")
     t.ok(interop.counts(t)["write"] == 1, "sense is still heard")

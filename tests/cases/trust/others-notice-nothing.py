@@ -12,10 +12,9 @@ vms = 3
 long = True
 deadline = 600
 import statistics
-import image
 import keys
 import messages
-programs = [image.REPO / "build/lib/ibtrs-peer"]
+programs = [messages.PROGRAM]
 
 ROUNDS = 7
 SPEAK = "/sys/module/ibnbd_speak/parameters"

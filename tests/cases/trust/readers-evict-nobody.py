@@ -9,9 +9,8 @@ crowd = True
 vms = 3
 long = True
 deadline = 400
-import image
 import messages
-programs = [image.REPO / "build/lib/ibtrs-peer"]
+programs = [messages.PROGRAM]
 
 RECORDS = 4096      # of ibnbd/server/writer.c
 
