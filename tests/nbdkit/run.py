@@ -9,9 +9,10 @@ The server is tests/unit/disksrv.c: it dies and comes back with the same disk, o
 Or it is ibnbd-serverd, with a file, or with the disk of another NBD server. And a guest of QEMU
 boots from such a disk, and moves to another host (guest.py).
 Last line: N passed, N failed.  Exit status 77: nbdkit is not installed (tests/setup.sh does)."""
-import base64, json, os, random, shutil, signal, subprocess, sys, tempfile, time, traceback, zlib
+import json, os, random, shutil, signal, subprocess, sys, tempfile, time, traceback
 from pathlib import Path
-import guest
+import guest        # it knows where the next one is
+import keys
 
 TOP = Path(__file__).resolve().parents[2]
 LIB = Path(os.environ.get("LIB", TOP / "build/lib"))
@@ -548,12 +549,10 @@ def nbd_server(w, session, *options, path=None, within=()):
 
 def key(w, name):
     """A key of this name, at the server and for clients. Return: its file."""
-    secret = random.randbytes(32)
     at = w.dir / f"root/etc/ibnbd/keys/{name}"
     at.parent.mkdir(parents=True)
     with open(at, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
-        f.write("ibnbd-key:1:" + base64.b64encode(
-            secret + zlib.crc32(secret).to_bytes(4, "little")).decode() + "\n")
+        f.write(keys.text(random.randbytes(32).hex()) + "\n")
     return at
 
 
