@@ -251,6 +251,8 @@ bool ibtrs_clt_trial_in_vain(struct ibtrs_clt_path *path);
 int ibtrs_q_attach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Takes the connection away, and moves or parks what was on it. Return: requests that were. */
 u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
+/* Does what is on the connection get anywhere? Else the path is lost. */
+void ibtrs_q_check(struct ibtrs_q *q, struct ibtrs_clt_conn *conn);
 /* Sends what is parked, if the queues may send. */
 void ibtrs_q_resume(struct ibtrs_q *q);
 /* Ends the parked requests that @pick says, or all. For the owner of the queue. */

@@ -8,8 +8,6 @@
  * Runs under ctx->lock. Until a connection is attached to its queue, the context watches it; the
  * service connection is watched by the context always.
  */
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,16 +22,6 @@ static void cm_deadline(struct ibtrs_clt_path *path, enum ibtrs_retry_phase phas
 {
 	path->due = ibtrs_ctx_now(path->clt->ctx) +
 		    ibtrs_retry_patience_ms(&path->retry, phase, path->clt->nr_up, path->ext, 0);
-}
-
-/* What is on its way must be acknowledged within the time in which heartbeats find a dead peer. */
-static void cm_user_timeout(const struct ibtrs_clt *clt, int fd)
-{
-	unsigned int ms = clt->opts.hb_ms * (clt->opts.hb_misses + 1);
-
-	/* No TCP: nothing gets lost. */
-	if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)))
-		return;
 }
 
 /* With a key, whatever leaves the host is encrypted. */
@@ -69,7 +57,7 @@ static struct ibtrs_qp *cm_dial(struct ibtrs_clt_path *path, u16 cid, int *err, 
 	if (fd < 0)
 		return NULL;
 	*why = "no memory, or gnutls is not allowed the ciphers of TLS here";
-	cm_user_timeout(path->clt, fd);
+	ibtrs_sock_patience(fd, o->hb_ms, o->hb_misses);
 	return cm_stream(path, fd);
 }
 

@@ -155,9 +155,11 @@ static void path_beat(struct ibtrs_clt_path *path, u64 now)
 {
 	bool seen = __atomic_exchange_n(&path->seen, false, __ATOMIC_RELAXED);
 	const struct ibtrs_retry_now rn = ibtrs_clt_path_now(path);
+	struct ibtrs_clt *clt = path->clt;
+	u32 i;
 
-	path->due = now + path->clt->opts.hb_ms;
-	switch (ibtrs_beat_tick(&path->missed, seen, path->clt->opts.hb_misses)) {
+	path->due = now + clt->opts.hb_ms;
+	switch (ibtrs_beat_tick(&path->missed, seen, clt->opts.hb_misses)) {
 	case IBTRS_BEAT_DEAD:
 		ibtrs_clt_path_fail(path, -ETIMEDOUT, "no sign of life from the server");
 		break;
@@ -168,6 +170,9 @@ static void path_beat(struct ibtrs_clt_path *path, u64 now)
 		break;
 	}
 	__atomic_store_n(&path->wary, ibtrs_retry_marginal(&path->retry, &rn), __ATOMIC_RELAXED);
+	/* Heartbeats go over the service connection, and say nothing of the others. */
+	for (i = 1; i < clt->nr_qs; i++)
+		ibtrs_q_check(&clt->qs[i], path->conns[i]);
 }
 
 /* ---- actions ------------------------------------------------------------ */

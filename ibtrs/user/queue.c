@@ -462,6 +462,21 @@ u32 ibtrs_q_detach(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
 	return n;
 }
 
+void ibtrs_q_check(struct ibtrs_q *q, struct ibtrs_clt_conn *conn)
+{
+	struct ibtrs_clt *clt = q->clt;
+
+	pthread_mutex_lock(&q->lock);
+	/* Only who polls sees that something was sent, and the queue's owner need not. */
+	q_receive(q);
+	if (conn->attached && ibtrs_qp_check(conn->qp, clt->opts.hb_misses, clt->max_io_size))
+		q_lose(q, conn, conn->qp->err, conn->qp->why);
+	q_flush(q);
+	if (q->done)
+		q_wake(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
 void ibtrs_q_resume(struct ibtrs_q *q)
 {
 	u32 i, nr;

@@ -4,6 +4,7 @@
 # without them, or with RDMA=, streams alone. Keys take nettle (nettle-dev), TLS of
 # streams takes gnutls (libgnutls28-dev).
 RDMA ?= $(shell $(CC) -E -include rdma/rdma_cma.h -x c /dev/null >/dev/null 2>&1 && echo 1)
-USER_SRC := $(filter-out $(addprefix %/,$(if $(RDMA),rdma_none.c,rdma.c rdma_mem.c rdma_cm.c)), \
+USER_RDMA := rdma.c rdma_send.c rdma_mem.c rdma_cm.c
+USER_SRC := $(filter-out $(addprefix %/,$(if $(RDMA),rdma_none.c,$(USER_RDMA))), \
 	    $(wildcard $(TOP)/ibtrs/user/*.c))
 USER_LIBS := $(if $(RDMA),-lrdmacm -libverbs) -lgnutls -lnettle -pthread

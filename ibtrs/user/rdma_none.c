@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* In place of rdma.c, rdma_mem.c and rdma_cm.c, if there were no rdma-core headers (rdma.mk). */
+/* In place of rdma.c and the like, if there were no rdma-core headers (rdma.mk). */
 #include "ibtrs/user/rdma.h"
 
 static const char none[] = "this libibtrs was built without rdma-core: use tcp:";

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* A connection of an adapter: what rdma.c (work), rdma_mem.c and rdma_cm.c (connecting) share. */
+/* A connection of an adapter: what rdma.c, rdma_send.c, rdma_mem.c and rdma_cm.c share. */
 #ifndef IBTRS_USER_RDMA_QP_H
 #define IBTRS_USER_RDMA_QP_H
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
+#include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/user/rdma.h"
+
+#define IBTRS_RDMA_WR_SEND	(1ull << 32)	/* in wr_id, with the number of operations */
+#define IBTRS_RDMA_SGES		2		/* data, and the headers behind it */
 
 enum ibtrs_rdma_state {
 	IBTRS_RDMA_RESOLVING,		/* a client: address, then route */
@@ -34,6 +38,10 @@ struct ibtrs_rdma_area {
  * @nr_recv, @recv_len: receives, and the bytes of each
  * @sq_free: work requests that fit the send queue
  * @unsignalled: operations since the last one that will complete
+ * @watch: of the send queue
+ * @fresh: something was posted behind the last probe
+ * @sent: something has completed since the last look at the send queue
+ * @probing: a probe is posted, and has not completed
  * @msgs: a message to be sent, a first one to be received, then nr_recv small receives
  * @info: for INFO_RSP
  * @slots: headers and data of requests of a client
@@ -59,6 +67,10 @@ struct ibtrs_rdma {
 	u32 recv_len;
 	u32 sq_free;
 	u32 unsignalled;
+	struct ibtrs_sqwatch watch;
+	bool fresh;
+	bool sent;
+	bool probing;
 	struct ibtrs_rdma_area msgs;
 	struct ibtrs_rdma_area info;
 	struct ibtrs_rdma_area slots;
@@ -86,6 +98,13 @@ extern const struct ibtrs_verbs ibtrs_rdma_verbs;
 
 /* The QP, its completion queue and its receives. @server: the first one may be a message. */
 int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server);
+
+/* ---- rdma_send.c -------------------------------------------------------- */
+/* That many operations have been sent. */
+void ibtrs_rdma_sent(struct ibtrs_rdma *r, u64 wr_id);
+/* Of ibtrs_rdma_verbs. */
+int ibtrs_rdma_flush(struct ibtrs_qp *qp);
+int ibtrs_rdma_check(struct ibtrs_qp *qp, u32 misses, u32 size);
 
 /* ---- rdma_mem.c --------------------------------------------------------- */
 const char *ibtrs_rdma_words(int err);

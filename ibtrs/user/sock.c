@@ -5,6 +5,8 @@
  * A client that has been given TLS begins with its handshake. A server looks at the first byte and
  * takes it from there: a handshake record of TLS, or the length of a CM REQ.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "ibtrs/user/ctx.h"
@@ -16,6 +18,15 @@ bool ibtrs_sock_is_local(int fd)
 	socklen_t len = sizeof(at);
 
 	return !getsockname(fd, (struct sockaddr *)&at, &len) && at.ss_family == AF_UNIX;
+}
+
+void ibtrs_sock_patience(int fd, u32 hb_ms, u32 hb_misses)
+{
+	unsigned int ms = hb_ms * (hb_misses + 1);
+
+	/* No TCP: nothing gets lost. */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)))
+		return;
 }
 
 /* Return: 1: it is known, or who reads is told why not; 0: nothing has arrived; or an errno. */

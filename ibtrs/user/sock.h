@@ -20,6 +20,11 @@ struct ibtrs_sock {
 	bool bare;
 };
 
+/*
+ * What is on its way must be acknowledged within the time in which heartbeats find a dead peer:
+ * they go over another connection.
+ */
+void ibtrs_sock_patience(int fd, u32 hb_ms, u32 hb_misses);
 /* Of a Unix socket both ends are in this host. */
 bool ibtrs_sock_is_local(int fd);
 /* May bytes be sent and received? Return: 1, 0: not yet, or an errno and @why. */

@@ -12,6 +12,7 @@
 #include "ibtrs/logic/beat.h"
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/user/rdma.h"
+#include "ibtrs/user/sock.h"
 #include "ibtrs/user/srv.h"
 #include "ibtrs/user/stream.h"
 
@@ -95,6 +96,7 @@ static void srv_accept(struct ibtrs_srv *srv, const struct ibtrs_srv_listener *l
 		return;
 	if (l->place.family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	ibtrs_sock_patience(fd, srv->opts.hb_ms, srv->opts.hb_misses);
 	srv_add_socket(srv, fd);
 }
 
@@ -151,7 +153,9 @@ static void srv_listener_event(struct ibtrs_srv *srv, const struct ibtrs_srv_lis
 
 static void srv_path_timer(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, u64 now)
 {
+	const struct ibtrs_limits *l = &path->limits;
 	bool seen = path->seen;
+	u32 cid;
 
 	if (path->state != IBTRS_SRV_PATH_UP) {
 		ibtrs_srv_path_close(srv, path);
@@ -169,6 +173,10 @@ static void srv_path_timer(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, u
 	case IBTRS_BEAT_QUIET:
 		break;
 	}
+	/* Heartbeats go over the first connection, and say nothing of the others. */
+	for (cid = 1; cid < path->nr_conns && path->state == IBTRS_SRV_PATH_UP; cid++)
+		if (ibtrs_qp_check(path->conns[cid]->qp, srv->opts.hb_misses, l->max_io_size))
+			ibtrs_srv_path_close(srv, path);
 }
 
 /* Return: when a timer is due next. */

@@ -63,6 +63,13 @@ int ibtrs_qp_break(struct ibtrs_qp *qp, int err, const char *why)
 	return qp->err;
 }
 
+int ibtrs_qp_check(struct ibtrs_qp *qp, u32 misses, u32 size)
+{
+	if (!qp->err && qp->verbs->check)
+		qp->verbs->check(qp, misses, size);
+	return qp->err;
+}
+
 void ibtrs_qp_post(struct ibtrs_qp *qp, struct ibtrs_wr *wr)
 {
 	if (qp->err)

@@ -135,6 +135,8 @@ struct ibtrs_qp {
  * @own: memory of a client's that this provider would copy else: @g has where it is, and gets its
  *	keys for all connections of the path. @remote: the peer may write to it. NULL: it does not
  *	copy
+ * @check: once in a heartbeat interval: does what is posted, up to @size bytes each time, get
+ *	anywhere? It may not for @misses intervals. NULL: the provider notices by itself
  * @reg: makes @base region @i of the server, for all connections of the path
  * @dereg: the opposite of both, when all connections of the path are closed
  * @ends: the addresses of both ends that a proof is bound to: GIDs, of a stream IP addresses.
@@ -153,6 +155,7 @@ struct ibtrs_verbs {
 	void (*expose)(struct ibtrs_qp *qp, u32 i, void *data, struct ibtrs_desc *desc);
 	void (*conceal)(struct ibtrs_qp *qp, u32 i, void *data, u32 len);
 	int (*own)(struct ibtrs_qp *qp, struct ibtrs_region *g, bool remote, const char **why);
+	int (*check)(struct ibtrs_qp *qp, u32 misses, u32 size);
 	int (*reg)(struct ibtrs_qp *qp, struct ibtrs_regions *r, u32 i, void *base, u32 len);
 	void (*dereg)(struct ibtrs_region *g);
 	bool (*ends)(struct ibtrs_qp *qp, u8 own[IBTRS_GID_LEN], u8 peer[IBTRS_GID_LEN]);
@@ -169,6 +172,8 @@ void ibtrs_qp_post_imm(struct ibtrs_qp *qp, struct ibtrs_wr *wr, u32 imm);
 void ibtrs_qp_taken(struct ibtrs_qp *qp);
 /* For the provider's close: nothing is sent any more. */
 void ibtrs_qp_end(struct ibtrs_qp *qp);
+/* The provider's check, if it has one. Return: 0, or why the connection is broken. */
+int ibtrs_qp_check(struct ibtrs_qp *qp, u32 misses, u32 size);
 /* The first reason counts. Return: it. */
 int ibtrs_qp_break(struct ibtrs_qp *qp, int err, const char *why);
 

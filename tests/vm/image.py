@@ -20,7 +20,8 @@ PATHS = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
 MODULES = """
 virtio_pci virtio_net virtio_blk virtio_console virtio_rng 9p 9pnet_virtio
 rdma_rxe siw rdma_cm rdma_ucm ib_uverbs ib_umad
-dummy veth bridge sch_netem sch_tbf sch_prio cls_u32 nf_tables nft_compat
+dummy veth bridge nf_tables nft_compat
+sch_netem sch_tbf sch_prio sch_ingress cls_u32 cls_matchall act_police
 sd_mod sg brd null_blk loop nbd scsi_debug
 dm-mod dm-delay dm-flakey dm-dust dm-log-writes dm-zero dm-snapshot dm-thin-pool dm-multipath
 dm-crypt dm-raid raid1

@@ -7,8 +7,8 @@ in user space: ibnbd-serverd; libibnbd by nbdkit and nbd, class UserClient); the
 server are ibnbd-testdisk's, which count what reaches them.  Everything is done through the block
 device and the sysfs files that both families have, so that one text tests all pairs.
 """
-import re
-import case, image, vm
+import re, time
+import case, faults as F, image, vm
 
 COUNTS = "/sys/module/ibnbd_testdisk/parameters/counts"
 OURS, KERNEL, USER = "ibnbd", "rnbd", "user"
@@ -129,6 +129,7 @@ class Pair:
     def __init__(self, t, client, server):
         self.t, self.c, self.s = t, t.client, t.server
         self.client, self.server = f"FAMILY={client};", f"FAMILY={server};"
+        self.family, self.session = client, "nbd0" if client == USER else "s1"
         self.user = server == USER
         self.ours, self.peer = (client == OURS), (server == KERNEL)
         self.modules = "$PEER_MODULES" if server == KERNEL else "$OUR_MODULES"
@@ -311,6 +312,66 @@ class Pair:
                 "error|not permitted|Read-only")
         self.s.sh("dd if=/dev/testdisk0 bs=512 count=1 iflag=direct status=none | grep -q before")
         self.unmap(dev)
+
+    def healed(self, dev):
+        """The kernel's client looks for a lost path every half minute only, so it is told.  The
+        disk is open again with its session, or when it is told."""
+        if self.family == KERNEL:
+            self.c.sh("for p in /sys/class/rtrs-client/s1/paths/*; do wait_for 60 eval "
+                      "\"grep -qx connected $p/state || ! echo 1 > $p/reconnect\"; done; "
+                      f"wait_for 40 paths_up s1 2; [ $(dev_attr {dev} state) = open ] || "
+                      f"echo 1 > /sys/block/{dev[5:]}/rnbd/remap_device", timeout=200)
+
+    def faults(self, dev):
+        """What may befall one of two paths, and both, under the integrity checker.  No end of ours
+        lets I/O fail; nothing is lost, doubled or late, whoever is at the other end."""
+        c, s, t = self.c, self.s, self.t
+        user, peer = self.family == USER, self.family == KERNEL
+        c.sh(f"dd if=/dev/zero of={dev} bs=8k count=1024 oflag=direct status=none", timeout=60)
+        states = f"/sys/class/{self.family.replace('nbd', 'trs')}-client/s1/paths/*/state"
+        w = F.Work(t, c, dev, stack=self.family, lenient=peer,
+                   states="/sys/block/nbd0/size" if user else states)
+        paths = lambda: int(s.sh(f"set -- /run/sessions/{self.session}/paths/*; "
+                                 "[ -e \"$1\" ] || shift; echo $#"))
+        t.wait(lambda: paths() == 2, 20, "both paths")
+        link = lambda m, up, *links: lambda: [m.link(i, up) for i in links]
+        small = lambda m, most: lambda: m.sh(f"net_small 1 {most}")
+
+        def flap():
+            for i in range(16):
+                c.link(1, bool(i & 1))
+                time.sleep(1)
+        # A large request or answer is missed by the watch of the send queue (decision 16).
+        for number, what, strike, heal, lost, hold, limits in (
+                ("F1", "one of two paths: carrier down", link(c, False, 1), link(c, True, 1),
+                 [1], 4, dict(Tdet=1, Tstall=7 if user else 2)),
+                ("F2", "one of two paths: silence", link(s, False, 1), link(s, True, 1),
+                 [1], 4, dict(Tdet=6, Tstall=7)),
+                ("F3", "one of two paths: answers are lost", lambda: s.sh("net_loss 0 100"),
+                 lambda: s.sh("net_loss 0 0"), [0], 4, dict(Tdet=6, Tstall=7)),
+                ("F3", "one of two paths: large requests are lost", small(s, 2000), small(s, ""),
+                 [], 12, dict(Tstall=9)),
+                ("F3", "one of two paths: large answers are lost", small(c, 2000), small(c, ""),
+                 [], 12, dict(Tstall=9)),
+                ("F7", "one of two links: 1 s on, 1 s off", flap, link(c, True, 1), [], 16,
+                 dict(Tstall=7)),
+                ("F5", "all paths: carrier down", link(c, False, 0, 1), link(c, True, 0, 1),
+                 [0, 1], 15, dict(Trec=3)),
+                ("F5", "all paths: silence", link(s, False, 0, 1), link(s, True, 0, 1),
+                 [0, 1], 15, dict(Trec=3))):
+            def heal_all():
+                t.wait(lambda: paths() <= 2 - len(lost), 60, "the server has noticed")
+                heal()
+                self.healed(dev)
+            row = w.fault(number, what, strike, heal_all, hold=hold, down=[] if user else lost,
+                          up=(lambda: paths() == 2) if user else None, recover=60,
+                          from_healed=True)
+            if user:        # no file tells the states of its paths
+                limits.pop("Tdet", 0)
+            if not peer:
+                w.limit(row, Nerr=0, **limits)
+        w.stop(errors_expected=peer)
+        F.prove(t, s, "/dev/testdisk0", [w], w.blocks)
 
     def check_whole(self, dev, zeroes):
         self.check_zeroes(dev, zeroes)

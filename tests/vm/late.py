@@ -16,6 +16,18 @@ SWITCH = "echo 1 > $(find /sys/kernel/debug/ibtrs* -name {} | grep server)"
 DELAY = 9
 
 
+def held(t, dev, delay, write):
+    """write() starts a write, which the disk has, and executes after that many seconds: the job,
+    and the time."""
+    t.server.sh(f"echo {1000 * delay} > {P}/delay_ms")
+    job, t0 = write(), time.monotonic()
+    t.wait(lambda: t.client.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15,
+           "the write is out")
+    time.sleep(1)
+    t.server.sh(f"echo 0 > {P}/delay_ms")
+    return job, t0
+
+
 class Scene:
     def __init__(self, t, unsafe="", scheduler="none", depth=2, disks=1, words="", serve="",
                  server="ibnbd"):
@@ -56,12 +68,7 @@ class Scene:
         crowd: a disk with more writers than there are slots;
         they come while no path is up, and take what is free."""
         self.path(1, "disconnect")
-        self.s.sh(f"echo {1000 * delay} > {P}/delay_ms")
-        job, t0 = self.write(1, block), time.monotonic()
-        self.t.wait(lambda: self.c.sh(f"cat /sys/block/{self.dev[5:]}/inflight").split()[1] != "0",
-                    15, "the write is out")
-        time.sleep(1)
-        self.s.sh(f"echo 0 > {P}/delay_ms")
+        job, t0 = held(self.t, self.dev, delay, lambda: self.write(1, block))
         if crowd:
             self.c.link(0, False)
             self.t.wait(lambda: self.c.sh(f"dev_attr {self.dev} state") == "closed", 5,

@@ -16,7 +16,7 @@ needs = interop.NEEDS
 mem = interop.MEM
 programs = interop.PROGRAMS
 
-BLOCK, DELAY = 77, 20
+BLOCK, OTHERS, DELAY = 77, range(100, 116), 20
 PATHS = "/sys/class/rtrs-client/s1/paths"
 
 
@@ -25,6 +25,13 @@ class Writes:
     def __init__(self, t, name):
         self.saved, self.rows, self.logs = t.logdir / name, [], [t.logdir / name / "one"]
         self.saved.mkdir()
+
+
+def others(c, dev):
+    """Writes to other blocks, over new paths: were their memory that of the lost path, the late
+    copy would write what they brought."""
+    c.sh("".join(f"stamp one {dev} /h/one 1 {10 + n} {block} 1; "
+                 for n, block in enumerate(OTHERS)), timeout=60)
 
 
 def scene(t, server, unsafe=False):
@@ -38,15 +45,15 @@ def scene(t, server, unsafe=False):
     path = [c.sh(f"ls {PATHS} | grep '10.0.{i}.2$'") for i in (0, 1)]
     write = lambda seq: c.spawn(f"exec stamp one {dev} /h/one 1 {seq} {BLOCK} 1")
     c.sh(f"{pair.client} wait_for 10 paths_up s1 2; echo 1 > {PATHS}/{path[1]}/disconnect")
-    s.sh(f"echo {int(1000 * delay)} > {late.P}/delay_ms")
-    first, t0 = write(1), time.monotonic()
-    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15,
-           "the write is out")
-    time.sleep(1)
-    s.sh(f"echo 0 > {late.P}/delay_ms")
-    c.sh(f"wait_for 10 eval 'echo 1 > {PATHS}/{path[1]}/reconnect'; "
-         f"{pair.client} wait_for 10 paths_up s1 2", timeout=60)
+    first, t0 = late.held(t, dev, delay, lambda: write(1))
+    up = lambda path: c.sh(f"wait_for 10 eval 'echo 1 > {PATHS}/{path}/reconnect'; "
+                           f"{pair.client} wait_for 10 paths_up s1 2", timeout=60)
+    up(path[1])
     c.sh(f"echo 1 > {PATHS}/{path[0]}/disconnect")
+    if not unsafe:
+        up(path[0])
+        others(c, dev)
+        t.below(time.monotonic() - t0, delay - 1, "seconds: the late copy is still to come")
     t.eq(first.wait(int(DELAY + 40)), 0, f"the first write: {first.out()}")
     took = time.monotonic() - t0
     t.log(f"the first write took {took:.1f} s of {delay:.0f}")
@@ -87,20 +94,20 @@ def user_client(t, server):
     write = lambda seq: c.spawn(f"exec stamp one {dev} /h/one 1 {seq} {BLOCK} 1")
     c.link(1, False)
     time.sleep(8 * F.vm.SLOW)       # it has found out
-    s.sh(f"echo {1000 * delay} > {late.P}/delay_ms")
-    first, t0 = write(1), time.monotonic()
-    t.wait(lambda: c.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15,
-           "the write is out")
-    time.sleep(1)
-    s.sh(f"echo 0 > {late.P}/delay_ms")
+    first, t0 = late.held(t, dev, delay, lambda: write(1))
     c.link(0, False)
     if fences:
         c.link(1, True)
+        time.sleep(6 * F.vm.SLOW)       # both ends have found out
+        c.link(0, True)
+        paths = f"set -- /run/sessions/{pair.session}/paths/*; [ $# = 2 ]"
+        t.wait(lambda: s.rc(paths)[0] == 0, 30, "both paths are back")
+        others(c, dev)
+        t.below(time.monotonic() - t0, delay - 1, "seconds: the late copy is still to come")
         t.eq(first.wait(delay + 40), 0, f"the first write: {first.out()}")
         took = time.monotonic() - t0
         t.ok(took > delay - 1, f"its repetition waited for the first copy: {took:.1f} s")
         t.eq(write(2).wait(30), 0, "the second write")
-        c.link(0, True)
     else:
         t.ok(first.wait(20) != 0, "the write has failed")
         c.link(1, True)

@@ -80,6 +80,14 @@ def itself(t):
                                    f"load {BOTH} {way} 1"))
             t.ok(said["requests"] > 100 and said["latency_us"]["p50"] > 0, f"{policy}: {said}")
             t.eq([path["transport"] for path in said["paths"]], ["rdma"] * 2, "RDMA both")
+    # heartbeats get through, and large packets do not: who sends them has to notice
+    for loser, way in (c, "read"), (s, "write"):
+        loser.sh("net_small 1")
+        job = c.spawn(f"exec ibtrs-peer load {BOTH} {way} 3")
+        time.sleep(1.5)
+        loser.sh("net_small 1 2000")
+        t.eq(job.wait(40), 0, f"large packets of a {way} are lost on one path: {job.out()}")
+        loser.sh("net_small 1")
     # an ordinary user of a container, which may lock 8 MiB, where none of our modules is
     c.sh("! grep -E '^ib(trs|nbd)_' /proc/modules")
     c.sh("chmod 666 /dev/infiniband/*; cat > /tmp/contained <<'END'\n"

@@ -114,6 +114,17 @@ net_loss() {
 	fi
 }
 
+# net_small LINK [BYTES]: of what comes in, packets of more bytes are lost; without BYTES it heals.
+# A queue of the sender that drops them is another thing: soft-RoCE then repeats them without end.
+net_small() {
+	tc qdisc del dev "eth$1" ingress 2> /dev/null || true
+	[ $# = 1 ] || {
+		tc qdisc add dev "eth$1" ingress
+		tc filter add dev "eth$1" parent ffff: matchall \
+			action police rate 100gbit burst 100m mtu "$2" drop
+	}
+}
+
 # hw_counter LINK NAME: a counter of the soft-RoCE device (sent_pkts, rcvd_pkts, duplicate_request,
 # ..)
 hw_counter() { cat "/sys/class/infiniband/rxe$1/ports/1/hw_counters/$2"; }
@@ -377,6 +388,7 @@ tidy() {
 		[ -e "$d" ] || continue
 		ip link set "${d##*/}" up
 		net_fifo "${d##*/}"
+		net_small "${d##*/eth}"
 	done
 }
 
