@@ -38,6 +38,7 @@ LOST_QP = (r"Workqueue: events rxe_qp_do_cleanup|BUG: kernel NULL pointer derefe
 STUCK = r"no end after \d+ s of|gave up waiting for|is still there after unmap|not within \d+ s"
 CLOSED = "path closed: a send queue is stuck"
 TRIES = 3
+FEW, FULL = "max_paths_half_open=8", "refused 28"
 
 
 class Lost(Exception):
@@ -135,8 +136,9 @@ class Pair:
         self.modules = "$PEER_MODULES" if server == KERNEL else "$OUR_MODULES"
 
     def serve(self, words=""):
-        # its chunks may always be written to, and it has no word for that
-        self.s.sh("serve_user" if self.user else f"{self.server} serve {words}")
+        if self.user:       # its chunks may always be written to, and it has no word for that
+            words = re.sub(r"always_invalidate=\S*", "", words)
+        self.s.sh(f"serve_user {words}" if self.user else f"{self.server} serve {words}")
 
     def stop(self):
         self.s.sh(f"unload {self.modules}")
@@ -313,6 +315,11 @@ class Pair:
         self.s.sh("dd if=/dev/testdisk0 bs=512 count=1 iflag=direct status=none | grep -q before")
         self.unmap(dev)
 
+    def paths(self):
+        """How many paths the server has of the client."""
+        return int(self.s.sh(f"set -- /run/sessions/{self.session}/paths/*; "
+                             "[ -e \"$1\" ] || shift; echo $#"))
+
     def healed(self, dev):
         """The kernel's client looks for a lost path every half minute only, so it is told.  The
         disk is open again with its session, or when it is told."""
@@ -331,9 +338,7 @@ class Pair:
         states = f"/sys/class/{self.family.replace('nbd', 'trs')}-client/s1/paths/*/state"
         w = F.Work(t, c, dev, stack=self.family, lenient=peer,
                    states="/sys/block/nbd0/size" if user else states)
-        paths = lambda: int(s.sh(f"set -- /run/sessions/{self.session}/paths/*; "
-                                 "[ -e \"$1\" ] || shift; echo $#"))
-        t.wait(lambda: paths() == 2, 20, "both paths")
+        t.wait(lambda: self.paths() == 2, 20, "both paths")
         link = lambda m, up, *links: lambda: [m.link(i, up) for i in links]
         small = lambda m, most: lambda: m.sh(f"net_small 1 {most}")
 
@@ -360,11 +365,11 @@ class Pair:
                 ("F5", "all paths: silence", link(s, False, 0, 1), link(s, True, 0, 1),
                  [0, 1], 15, dict(Trec=3))):
             def heal_all():
-                t.wait(lambda: paths() <= 2 - len(lost), 60, "the server has noticed")
+                t.wait(lambda: self.paths() <= 2 - len(lost), 60, "the server has noticed")
                 heal()
                 self.healed(dev)
             row = w.fault(number, what, strike, heal_all, hold=hold, down=[] if user else lost,
-                          up=(lambda: paths() == 2) if user else None, recover=60,
+                          up=(lambda: self.paths() == 2) if user else None, recover=60,
                           from_healed=True)
             if user:        # no file tells the states of its paths
                 limits.pop("Tdet", 0)
@@ -372,6 +377,36 @@ class Pair:
                 w.limit(row, Nerr=0, **limits)
         w.stop(errors_expected=peer)
         F.prove(t, s, "/dev/testdisk0", [w], w.blocks)
+
+    def strangers(self, dev):
+        """While strangers hold all paths in the handshake that are for them (FEW), a client that
+        was in, and has lost its paths, comes back in."""
+        c, s, t = self.c, self.s, self.t
+        t.wait(lambda: self.paths() == 2, 40, "both paths")
+        c.sh("ip addr add 10.0.0.9/24 dev eth0; "
+             "wait_for 5 grep -q ffff:0a00:0009 /sys/class/infiniband/rxe0/ports/1/gids/*")
+        storm = c.spawn("while :; do knock 10.0.0.2 src=10.0.0.9 count=12 hold=3; done")
+        t.wait(lambda: FULL in storm.out(), 20, "strangers hold all places that are for them")
+        s.sh(f"ibnbd server disconnect {self.session}")
+        self.healed(dev)
+        t.wait(lambda: self.paths() == 2, 40, "both paths are back")
+        before = storm.out().count(FULL)
+        t.wait(lambda: storm.out().count(FULL) > before, 20, "and the strangers are there")
+        c.sh(f"dd if={dev} of=/dev/null bs=4k count=64 iflag=direct status=none")
+        storm.kill()
+        c.sh("pkill -x knock || true; ip addr del 10.0.0.9/24 dev eth0")
+
+    def quota(self):
+        """Two sessions, and no more: the third is refused, and the others go on."""
+        self.serve("max_sessions_per_peer=2")
+        self.s.sh("modprobe ibnbd-testdisk nr_disks=3")
+        devs = [self.map("testdisk0"), self.map("testdisk1 sessname=s2")]
+        self.c.fails(f"{self.client} map testdisk2 sessname=s3", timeout=60)
+        for dev in devs:
+            self.verify(dev, "256k")
+        self.unmap(*devs)
+        self.stop()
+        self.s.sh("unload ibnbd_testdisk")
 
     def check_whole(self, dev, zeroes):
         self.check_zeroes(dev, zeroes)

@@ -19,7 +19,7 @@ DELAY = 9
 def held(t, dev, delay, write):
     """write() starts a write, which the disk has, and executes after that many seconds: the job,
     and the time."""
-    t.server.sh(f"echo {1000 * delay} > {P}/delay_ms")
+    t.server.sh(f"echo {int(1000 * delay)} > {P}/delay_ms")
     job, t0 = write(), time.monotonic()
     t.wait(lambda: t.client.sh(f"cat /sys/block/{dev[5:]}/inflight").split()[1] != "0", 15,
            "the write is out")

@@ -16,7 +16,12 @@ def run(t):
         # op 5 of an unknown client may be write-same: none on offer until told
         pair.talk("Y", zeroes=False)
         pair.talk("N", zeroes=False, whole=False)
+        pair.quota()
+
+    def talk_user():
+        user.talk("-", zeroes=False)
+        user.quota()
 
     interop.with_kernel_client(t, talk)
     if interop.has_user(t):
-        interop.with_kernel_client(t, lambda: user.talk("-", zeroes=False))
+        interop.with_kernel_client(t, talk_user)

@@ -44,7 +44,7 @@ def paths(t, client, server):
     sessions = f"/sys/class/{client.replace('nbd', 'trs')}-client"
 
     t.log(f"--- {client} {server}")
-    pair.serve()
+    pair.serve("" if pair.peer else interop.FEW)
     s.sh("modprobe ibnbd-testdisk size_mb=16")
     pair.dev = pair.map("testdisk0")
     c.sh(f"{pair.client} wait_for 10 paths_up s1 2; echo round-robin > {sessions}/s1/mpath_policy")
@@ -55,6 +55,8 @@ def paths(t, client, server):
     for link in 0, 1:
         lose(t, pair, link, sessions)
     pair.faults(pair.dev)
+    if not pair.peer:
+        pair.strangers(pair.dev)
     # one that the administrator takes out and puts back
     path = c.sh(f"ls {sessions}/s1/paths | grep '10.0.1.2$'")
     c.sh(f"echo 1 > {sessions}/s1/paths/{path}/remove_path; {pair.client} paths_up s1 1")

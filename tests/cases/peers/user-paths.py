@@ -15,10 +15,11 @@ def run(t):
     for pair in (interop.Pair(t, interop.OURS, interop.USER),
                  interop.UserClient(t, interop.OURS), interop.UserClient(t, interop.USER)):
         t.log(f"--- {pair.client} {pair.server}")
-        pair.serve()
+        pair.serve(interop.FEW)
         t.server.sh("modprobe ibnbd-testdisk size_mb=16 cache=0")
         dev = pair.map("testdisk0")
         pair.faults(dev)
+        pair.strangers(dev)
         pair.unmap(dev)
         pair.stop()
         t.server.sh("unload ibnbd_testdisk")
