@@ -55,6 +55,7 @@ enum ibtrs_kept_whose {
 	IBTRS_KEPT_ANOTHER,
 };
 
+/* The nearest first: callers take the lesser of two. */
 enum ibtrs_caller {
 	IBTRS_CALLER_BACK,		/* names a session that is here, or may come back */
 	IBTRS_CALLER_HOST,		/* comes from an address that such a session has */
@@ -73,9 +74,8 @@ struct ibtrs_kept *ibtrs_kept_add(struct ibtrs_keeper *keeper, struct ibtrs_kept
  * ibtrs_kept_take() - whose is a name?
  * @key: of the client that asks for it; empty: none
  * @uuid: of its session
- * @k: the record, if there is one. It belongs to the caller then, unless it is of another client
- *
- * Ask again after IBTRS_KEPT_OLD.
+ * @k: the record, if there is one; a name has no second one. It belongs to the caller then, unless
+ *     it is of another client
  */
 enum ibtrs_kept_whose ibtrs_kept_take(struct ibtrs_keeper *keeper, u64 now_s, const char *name,
 				      const char *key, const u8 *uuid,

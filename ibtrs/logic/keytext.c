@@ -9,7 +9,8 @@
 static_assert(TEXT_RAW_LEN % 3 == 0, "base64 without padding");
 static_assert(sizeof(TEXT_PREFIX) + TEXT_BASE64_LEN + 1 == IBTRS_KEY_TEXT_LEN, "a line");
 
-static const char text_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char text_digits[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 static u32 text_crc(const u8 *data, size_t len)
 {

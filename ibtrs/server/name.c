@@ -143,17 +143,14 @@ static int name_ask_kept(struct ibtrs_srv_path *path, const char *name, const ch
 	u64 now = name_now();
 	struct ibtrs_kept *k;
 
-	do {
-		whose = ibtrs_kept_take(&name_keeper, now, name, s->key, s->uuid, &path->addr.src,
-					&k);
-		if (whose == IBTRS_KEPT_OLD)
-			name_free(k);
-	} while (whose == IBTRS_KEPT_OLD);
+	whose = ibtrs_kept_take(&name_keeper, now, name, s->key, s->uuid, &path->addr.src, &k);
 	if (whose == IBTRS_KEPT_ANOTHER) {
 		ibtrs_kept_words(&name_keeper, k, now, path->said, sizeof(path->said));
 		*why = path->said;
 		return -EEXIST;
 	}
+	if (whose == IBTRS_KEPT_OLD)
+		name_free(k);
 	if (whose == IBTRS_KEPT_YOURS) {
 		ibtrs_srv_name_let_go(s);
 		s->kept = k;

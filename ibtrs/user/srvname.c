@@ -118,19 +118,17 @@ static int name_ask_kept(struct ibtrs_srv *srv, const struct ibtrs_srv_path *pat
 	const struct ibtrs_addr addr = name_addr(path->peer);
 	struct ibtrs_srv_session *s = path->session;
 	enum ibtrs_kept_whose whose;
+	u64 now = name_now(srv);
 	struct ibtrs_kept *k;
 
-	do {
-		whose = ibtrs_kept_take(&srv->keeper, name_now(srv), name, s->key, s->uuid, &addr,
-					&k);
-		if (whose == IBTRS_KEPT_OLD)
-			name_free(k);
-	} while (whose == IBTRS_KEPT_OLD);
+	whose = ibtrs_kept_take(&srv->keeper, now, name, s->key, s->uuid, &addr, &k);
 	if (whose == IBTRS_KEPT_ANOTHER) {
-		ibtrs_kept_words(&srv->keeper, k, name_now(srv), said, IBTRS_WHY_LEN);
+		ibtrs_kept_words(&srv->keeper, k, now, said, IBTRS_WHY_LEN);
 		*why = said;
 		return -EEXIST;
 	}
+	if (whose == IBTRS_KEPT_OLD)
+		name_free(k);
 	if (whose == IBTRS_KEPT_YOURS) {
 		name_free(s->kept);
 		s->kept = k;

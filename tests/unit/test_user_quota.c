@@ -215,6 +215,16 @@ static void lose(struct world *w, struct ibtrs_clt *clt)
 		world_turn(w);
 }
 
+/* A client of the name is let in, and lost. */
+static void come_and_go(struct world *w, const char *at, enum ibtrs_srv_left as)
+{
+	struct ibtrs_clt *clt = client(w, at, "db");
+
+	left = as;
+	CHECK_STR(answer(w, clt, 200), "");
+	lose(w, clt);
+}
+
 UNIT_TEST(kept_names)
 {
 	static const struct ibtrs_srv_opts so = {
@@ -222,25 +232,17 @@ UNIT_TEST(kept_names)
 		.gone = gone, .max_paths_half_open = 1,
 	};
 	const char *kept = SAYS "the session name is kept for ip:127.0.0.2, lost ", *said;
-	struct ibtrs_clt *db, *other;
+	struct ibtrs_clt *other;
 	struct world w;
 
 	world_start(&w, &so, 1, 1, 0);
 	CHECK(world_until_up(&w, 1));
 	UNIT_ROW("closed");
-	left = IBTRS_SRV_LEFT_CLOSED;
-	db = client(&w, "127.0.0.2", "db");
-	CHECK_STR(answer(&w, db, 200), "");
-	lose(&w, db);
-	other = client(&w, "127.0.0.3", "db");
-	CHECK_STR(answer(&w, other, 200), "");
-	lose(&w, other);
+	come_and_go(&w, "127.0.0.2", IBTRS_SRV_LEFT_CLOSED);
+	come_and_go(&w, "127.0.0.3", IBTRS_SRV_LEFT_CLOSED);
 
 	UNIT_ROW("left open");
-	left = IBTRS_SRV_LEFT_OPEN;
-	db = client(&w, "127.0.0.2", "db");
-	CHECK_STR(answer(&w, db, 200), "");
-	lose(&w, db);
+	come_and_go(&w, "127.0.0.2", IBTRS_SRV_LEFT_OPEN);
 	other = client(&w, "127.0.0.3", "db");
 	said = answer(&w, other, 200);
 	if (!CHECK(!strncmp(said, kept, strlen(kept))))
@@ -248,10 +250,7 @@ UNIT_TEST(kept_names)
 	CHECK(strstr(said, " s more: wait, or use another name here"));
 
 	UNIT_ROW("back, and lost again before it has opened anything");
-	left = IBTRS_SRV_LEFT_UNUSED;
-	db = client(&w, "127.0.0.2", "db");
-	CHECK_STR(answer(&w, db, 200), "");
-	lose(&w, db);
+	come_and_go(&w, "127.0.0.2", IBTRS_SRV_LEFT_UNUSED);
 	w.now += 30000;
 	said = answer(&w, other, 4000);
 	CHECK(!strncmp(said, kept, strlen(kept)));
