@@ -108,27 +108,6 @@ out:
 
 static_assert(IBTRS_CLT_CALL_DATA_MAX % IBNBD_KEPT_BLOCK_MAX == 0);
 
-/* The most bytes that one request of @op may carry or name; 0: @op is not supported. */
-static u32 replay_most(const struct ibnbd_limits *lim, u32 op)
-{
-	u32 sectors;
-
-	switch (op & IBNBD_OP_MASK) {
-	case IBNBD_OP_WRITE:
-		return IBTRS_CLT_CALL_DATA_MAX;
-	case IBNBD_OP_WRITE_ZEROES:
-		sectors = lim->max_write_zeroes_sectors;
-		break;
-	case IBNBD_OP_SECURE_ERASE:
-		sectors = lim->max_secure_erase_sectors;
-		break;
-	default:
-		sectors = lim->max_discard_sectors;
-		break;
-	}
-	return min_t(u32, sectors, U32_MAX >> SECTOR_SHIFT) << SECTOR_SHIFT;
-}
-
 /* Calls under way, the oldest first. */
 struct replay {
 	struct ibnbd_clt_dev *dev;
@@ -208,15 +187,17 @@ static int replay_begin(struct replay *r, const struct ibnbd_io *m, const void *
 
 static int replay_send(struct replay *r, const struct ibnbd_kept_rec *rec, const void *data)
 {
-	u32 most = replay_most(&r->g->lim, rec->op), done;
 	bool write = rec->op == IBNBD_OP_WRITE;
 	struct ibnbd_io m = {
 		.device_id	= r->g->rsp.device_id,
 		.op		= rec->op & IBNBD_OP_MASK,
 		.flags		= rec->op & ~IBNBD_OP_MASK,
 	};
+	u32 most = ibnbd_limits_most(&r->g->lim, m.op), done;
 	int err;
 
+	if (write)
+		most = min_t(u32, most, IBTRS_CLT_CALL_DATA_MAX);
 	if (!most)
 		return m.op == IBNBD_OP_DISCARD ? 0 : -EPROTO;
 	for (done = 0; done < rec->bytes; done += m.bytes) {

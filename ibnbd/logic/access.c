@@ -28,13 +28,46 @@ int ibnbd_access_open(u32 writers, bool alone, enum ibnbd_access mode, const cha
 	return -EINVAL;
 }
 
-int ibnbd_access_reopen(enum ibnbd_access granted, enum ibnbd_access wanted, const char **why)
+const char *ibnbd_access_cause(int err)
 {
-	if (ibnbd_access_writes(wanted) && !ibnbd_access_writes(granted)) {
+	switch (err) {
+	case -ENOENT:
+	case -ENOTDIR:
+		return "there is no such name; put a symbolic link to the disk into dev_search_path";
+	case -EACCES:
+	case -EPERM:
+		return "the server's file system denies it; map it with access_mode=ro";
+	case -EROFS:
+		return "it lies on a read-only file system; map it with access_mode=ro";
+	case -EBUSY:
+	case -ETXTBSY:
+		return "it is in use on the server, perhaps mounted; release it there";
+	case -ENXIO:
+	case -ENODEV:
+		return "the device node has no device behind it";
+	case -ENOMEDIUM:
+		return "there is no medium in the drive";
+	case -EMFILE:
+		return "the session has mapped all it may; see max_maps there";
+	case -ENOMEM:
+		return "the server is out of memory";
+	default:
+		return "the server could not open it";
+	}
+}
+
+int ibnbd_access_reopen(const char *name, enum ibnbd_access granted, const struct ibnbd_open *m,
+			const char **why)
+{
+	if (strcmp(name, m->name)) {
+		*why = "this session has it open under the same name with other slashes";
+		return -EEXIST;
+	}
+	if (ibnbd_access_writes(m->access) && !ibnbd_access_writes(granted)) {
 		*why = "this session has the device open read-only";
 		return -EPERM;
 	}
-	if (wanted == IBNBD_ACCESS_RW && granted == IBNBD_ACCESS_MIGRATION) {
+	if (m->access == IBNBD_ACCESS_RW && granted == IBNBD_ACCESS_MIGRATION) {
 		*why = "this session has the device open for migration, not exclusively";
 		return -EPERM;
 	}

@@ -44,15 +44,26 @@ static inline bool ibnbd_access_writes(enum ibnbd_access mode)
 }
 
 /**
+ * ibnbd_access_cause() - why an OPEN failed: cause and remedy
+ * @err: negative errno that came without a reason of its own
+ */
+const char *ibnbd_access_cause(int err);
+
+/**
  * ibnbd_access_reopen() - a session repeats OPEN for a name it already holds (protocol 10.4, E-30)
+ * @name: as it is open; @m may spell it with other slashes
+ *
+ * Such a name is refused. With the same id two devices of the client would share one mapping; with
+ * an id of its own one disk could be opened under any number of names.
  *
  * A mode that allows more than the grant is refused: writing on a ro grant, or the exclusive rw on
  * a migration grant. A mode that allows the same or less is answered with the existing grant, which
  * does not change.
  *
- * Return: 0 or -EPERM.
+ * Return: 0, -EEXIST (other slashes) or -EPERM.
  */
-int ibnbd_access_reopen(enum ibnbd_access granted, enum ibnbd_access wanted, const char **why);
+int ibnbd_access_reopen(const char *name, enum ibnbd_access granted, const struct ibnbd_open *m,
+			const char **why);
 
 /* Does a success of this request promise that data is on stable storage? */
 static inline bool ibnbd_access_promises(const struct ibnbd_io *m)

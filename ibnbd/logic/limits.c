@@ -122,6 +122,27 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 	return 0;
 }
 
+u32 ibnbd_limits_most(const struct ibnbd_limits *lim, enum ibnbd_op op)
+{
+	u32 sectors;
+
+	switch (op) {
+	case IBNBD_OP_WRITE:
+		sectors = lim->max_hw_sectors;
+		break;
+	case IBNBD_OP_WRITE_ZEROES:
+		sectors = lim->max_write_zeroes_sectors;
+		break;
+	case IBNBD_OP_SECURE_ERASE:
+		sectors = lim->max_secure_erase_sectors;
+		break;
+	default:
+		sectors = lim->max_discard_sectors;
+		break;
+	}
+	return sectors << IBNBD_SECTOR_SHIFT;
+}
+
 void ibnbd_limits_keep_block(const struct ibnbd_open_rsp *old, struct ibnbd_open_rsp *new)
 {
 	u32 block = old->logical_block_size;

@@ -54,6 +54,9 @@ struct ibnbd_limits {
 int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limits_in *in,
 		       struct ibnbd_limits *out, const char **why);
 
+/* The most bytes that a request of @op, a change, may carry or name; 0: @op is not supported. */
+u32 ibnbd_limits_most(const struct ibnbd_limits *lim, enum ibnbd_op op);
+
 /**
  * ibnbd_limits_keep_block() - a mapped disk keeps its logical block size when that of the server's
  * disk has become smaller: its users count in blocks, and the server takes what is a multiple

@@ -188,50 +188,11 @@ static void msg_sess_info(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 
 /* ---- OPEN ---------------------------------------------------------------- */
 
-/* Cause and remedy of an errno without a reason of its own. */
-static const char *msg_cause(int err)
-{
-	switch (err) {
-	case -ENOENT:
-	case -ENOTDIR:
-		return "there is no such name; put a symbolic link to the disk into dev_search_path";
-	case -EACCES:
-	case -EPERM:
-		return "the server's file system denies it; map it with access_mode=ro";
-	case -EROFS:
-		return "it lies on a read-only file system; map it with access_mode=ro";
-	case -EBUSY:
-	case -ETXTBSY:
-		return "it is in use on the server, perhaps mounted; release it there";
-	case -ENXIO:
-	case -ENODEV:
-		return "the device node has no device behind it";
-	case -ENOMEDIUM:
-		return "there is no medium in the drive";
-	case -EMFILE:
-		return "the session has mapped all it may; see the parameter max_maps";
-	case -ENOMEM:
-		return "the server is out of memory";
-	default:
-		return "the server could not open it";
-	}
-}
-
-/*
- * A name with other slashes is refused. With its id two devices of the client would share one
- * mapping; with an id of its own one disk could be opened under any number of names.
- */
 static struct ibnbd_srv_open *msg_open_again(struct ibnbd_srv_open *open,
 					     const struct ibnbd_open *m, const char **why)
 {
-	int err;
+	int err = ibnbd_access_reopen(open->name, open->access, m, why);
 
-	if (strcmp(open->name, m->name)) {
-		*why = "this session has it open under the same name with other slashes";
-		err = -EEXIST;
-	} else {
-		err = ibnbd_access_reopen(open->access, m->access, why);
-	}
 	if (!err)
 		return open;
 	percpu_ref_put(&open->ref);
@@ -308,7 +269,7 @@ static void msg_open_refuse(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op
 	struct ibnbd_wire_open_refused reply;
 
 	if (!*why)
-		why = msg_cause(err);
+		why = ibnbd_access_cause(err);
 	trace_ibnbd_srv_open(s->label, m->name, 0, err);
 	ibnbd_srv_refuse(s->label, m->name, err, why);
 	if (!m->words) {

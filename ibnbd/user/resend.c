@@ -202,18 +202,6 @@ void disk_kept_low(struct ibnbd_disk *d)
 
 /* ---- the replay ------------------------------------------------------------ */
 
-/* The most bytes that one request of @op may carry or name; 0: @op is not supported. */
-static u32 kept_most(const struct ibnbd_limits *lim, enum ibnbd_op op)
-{
-	u32 sectors = op == IBNBD_OP_WRITE ? lim->max_hw_sectors :
-		      op == IBNBD_OP_WRITE_ZEROES ? lim->max_write_zeroes_sectors :
-						    lim->max_discard_sectors;
-
-	return (sectors < U32_MAX >> IBNBD_SECTOR_SHIFT ? sectors :
-							  U32_MAX >> IBNBD_SECTOR_SHIFT) <<
-	       IBNBD_SECTOR_SHIFT;
-}
-
 static int kept_send(struct ibnbd_disk *d, const struct disk_grant *g,
 		     const struct ibnbd_kept_rec *rec, u8 *data, bool *at_large)
 {
@@ -222,7 +210,7 @@ static int kept_send(struct ibnbd_disk *d, const struct disk_grant *g,
 		.op		= rec->op & IBNBD_OP_MASK,
 		.flags		= rec->op & ~IBNBD_OP_MASK,
 	};
-	u32 most = kept_most(&g->lim, m.op), done;
+	u32 most = ibnbd_limits_most(&g->lim, m.op), done;
 	int err = 0;
 
 	if (!most)

@@ -65,14 +65,18 @@ UNIT_TEST(reopen)
 		[RW] = { 0, 0, 0 },
 		[MIG] = { 0, -EPERM, 0 },
 	};
+	struct ibnbd_open m = { .name = "/a" };
 	int granted, wanted;
 
 	for (granted = 0; granted < 3; granted++) {
 		for (wanted = 0; wanted < 3; wanted++) {
 			UNIT_ROW("granted %d, wanted %d", granted, wanted);
-			CHECK_EQ(ibnbd_access_reopen(granted, wanted, &why), rc[granted][wanted]);
+			m.access = wanted;
+			CHECK_EQ(ibnbd_access_reopen("/a", granted, &m, &why), rc[granted][wanted]);
 		}
 	}
+	UNIT_ROW("other slashes");
+	CHECK_EQ(ibnbd_access_reopen("a", RW, &m, &why), -EEXIST);
 }
 
 static const struct ibnbd_facts disk = {

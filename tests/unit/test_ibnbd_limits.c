@@ -60,6 +60,7 @@ UNIT_TEST(sizes)
 			continue;
 		CHECK_EQ(l.nsectors, rows[i].want_sectors);
 		CHECK_EQ(l.max_hw_sectors, rows[i].want_max);
+		CHECK_EQ(ibnbd_limits_most(&l, IBNBD_OP_WRITE), rows[i].want_max * 512);
 		CHECK_EQ(l.io_opt, rows[i].want_io_opt);
 		CHECK_EQ(l.io_min, rows[i].physical);
 		CHECK_EQ(l.logical_block_size, rows[i].logical);
@@ -191,6 +192,8 @@ UNIT_TEST(discard)
 		CHECK_EQ(l.discard_granularity, rows[i].want_granularity);
 		CHECK_EQ(l.discard_alignment, rows[i].want_alignment);
 		CHECK_EQ(l.max_secure_erase_sectors, rows[i].want_secure);
+		CHECK_EQ(ibnbd_limits_most(&l, IBNBD_OP_DISCARD), rows[i].want_max * 512);
+		CHECK_EQ(ibnbd_limits_most(&l, IBNBD_OP_SECURE_ERASE), rows[i].want_secure * 512);
 	}
 }
 
@@ -225,6 +228,7 @@ UNIT_TEST(write_zeroes)
 		in.features = rows[i].features;
 		CHECK_EQ(ibnbd_limits_build(&r, &in, &l, &why), 0);
 		CHECK_EQ(l.max_write_zeroes_sectors, rows[i].want);
+		CHECK_EQ(ibnbd_limits_most(&l, IBNBD_OP_WRITE_ZEROES), rows[i].want * 512);
 	}
 }
 

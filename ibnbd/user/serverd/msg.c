@@ -93,33 +93,11 @@ void serverd_msg(struct serverd *d, struct ibtrs_op *op)
 
 /* ---- OPEN ------------------------------------------------------------------------ */
 
-/* Cause and remedy of an errno without a reason of its own. */
 static const char *open_cause(int err)
 {
-	switch (err) {
-	case -ENOENT:
-	case -ENOTDIR:
-		return "there is no such name; put a symbolic link to the disk into dev_search_path";
-	case -EACCES:
-	case -EPERM:
+	if (err == -EACCES || err == -EPERM)
 		return "the server's file system denies it to the user of ibnbd-serverd; map it with access_mode=ro, or chown it there";
-	case -EROFS:
-		return "it lies on a read-only file system; map it with access_mode=ro";
-	case -EBUSY:
-	case -ETXTBSY:
-		return "it is in use on the server, perhaps mounted; release it there";
-	case -ENXIO:
-	case -ENODEV:
-		return "the device node has no device behind it";
-	case -ENOMEDIUM:
-		return "there is no medium in the drive";
-	case -EMFILE:
-		return "the session has mapped all it may; see max_maps of server.conf";
-	case -ENOMEM:
-		return "the server is out of memory";
-	default:
-		return "the server could not open it";
-	}
+	return ibnbd_access_cause(err);
 }
 
 static void open_refuse(const struct serverd_session *s, struct ibtrs_op *op, const char *name,
@@ -155,15 +133,9 @@ static void open_again(struct serverd *d, struct serverd_open *open, struct ibtr
 		       const struct ibnbd_open *m)
 {
 	const char *why = "";
-	int err;
+	int err = ibnbd_access_reopen(open->name, open->access, m, &why);
 
 	open->unclaimed = 0;
-	if (strcmp(open->name, m->name)) {
-		why = "this session has it open under the same name with other slashes";
-		err = -EEXIST;
-	} else {
-		err = ibnbd_access_reopen(open->access, m->access, &why);
-	}
 	if (err)
 		open_refuse(open->session, op, m->name, m->words, err, why);
 	else
