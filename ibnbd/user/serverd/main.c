@@ -110,6 +110,8 @@ static const struct main_number {
 	{ "name-keep", 0, 86400, offsetof(struct serverd_opts, name_keep_s) },
 };
 
+#define MAIN_NUMBERS	((int)(sizeof(main_numbers) / sizeof(*main_numbers)))
+
 static int main_number(const struct main_number *n, const char *s, struct serverd_opts *o)
 {
 	char *end;
@@ -124,17 +126,10 @@ static int main_number(const struct main_number *n, const char *s, struct server
 /* Return: -1: go on; else the exit code. */
 static int main_options(int argc, char **argv, struct serverd_opts *o, bool *check)
 {
-	static const struct option all[] = {
-		{ "listen", required_argument, NULL, 'l' },
+	struct option all[] = {
+		[MAIN_NUMBERS] = { "listen", required_argument, NULL, 'l' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "policy", required_argument, NULL, 'p' },
-		/* of main_numbers */
-		{ "queue-depth", required_argument, NULL, 0 },
-		{ "max-memory", required_argument, NULL, 1 },
-		{ "max-sessions", required_argument, NULL, 2 },
-		{ "hb-interval", required_argument, NULL, 3 },
-		{ "hb-misses", required_argument, NULL, 4 },
-		{ "name-keep", required_argument, NULL, 5 },
 		{ "check", no_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -143,12 +138,14 @@ static int main_options(int argc, char **argv, struct serverd_opts *o, bool *che
 	static const char *listen[MAIN_LISTEN];
 	int opt, rc;
 
+	for (opt = 0; opt < MAIN_NUMBERS; opt++)
+		all[opt] = (struct option){ main_numbers[opt].name, required_argument, NULL, opt };
 	o->listen = listen;
 	o->name_keep_s = MAIN_NAME_KEEP;
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, "l:c:p:hV", all, NULL)) != -1) {
 		switch (opt) {
-		case 0 ... sizeof(main_numbers) / sizeof(*main_numbers) - 1:
+		case 0 ... MAIN_NUMBERS - 1:
 			rc = main_number(&main_numbers[opt], optarg, o);
 			if (rc >= 0)
 				return rc;
