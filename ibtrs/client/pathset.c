@@ -151,23 +151,11 @@ static __always_inline u64 pathset_load(const void *priv, unsigned int i)
 	const struct ibtrs_clt_path *path = READ_ONCE(q->set->path[i]);
 	u64 avoid = pathset_is_taken(path) ? IBTRS_MPATH_AVOID : 0;
 
+	if (q->policy == IBTRS_MPATH_RR)
+		return avoid;
 	if (q->policy == IBTRS_MPATH_MIN_LATENCY)
 		return READ_ONCE(path->hb.latency_ns) | avoid;
 	return ibtrs_clt_conn_inflight(&path->conns[q->cid]) | avoid;
-}
-
-static int pathset_next(const struct ibtrs_clt_pathset *set, unsigned int cursor, u32 n,
-			const u64 tried[2])
-{
-	u64 skip[2] = { tried[0], tried[1] };
-	int next;
-	u32 i;
-
-	for (i = 0; i < n; i++)
-		if (pathset_is_taken(READ_ONCE(set->path[i])))
-			ibtrs_mpath_mark(skip, i);
-	next = ibtrs_mpath_next(cursor, n, skip);
-	return next >= 0 ? next : ibtrs_mpath_next(cursor, n, tried);
 }
 
 struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
@@ -176,24 +164,20 @@ struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
 {
 	/* Pairs with the shrinking in place. */
 	u32 n = min_t(u32, smp_load_acquire(&set->n), IBTRS_MAX_PATHS);
-	u8 policy = READ_ONCE(clt->policy);
-	int best;
+	const struct pathset_question q = {
+		.set = set, .cid = cid, .policy = READ_ONCE(clt->policy),
+	};
+	bool rr = q.policy == IBTRS_MPATH_RR;
+	int best = 0;
 
 	if (likely(n == 1)) {
 		if (tried[0])
 			return NULL;
-		best = 0;
-	} else if (policy == IBTRS_MPATH_RR) {
-		unsigned int *cursor = get_cpu_ptr(clt->cursor);
-
-		best = pathset_next(set, *cursor, n, tried);
-		if (best >= 0)
-			*cursor = best;
-		put_cpu_ptr(clt->cursor);
 	} else {
-		const struct pathset_question q = { .set = set, .cid = cid, .policy = policy };
-
-		best = ibtrs_mpath_least(cid, n, tried, pathset_load, &q);
+		best = ibtrs_mpath_least(rr ? this_cpu_read(*clt->cursor) + 1 : cid, n, tried,
+					 pathset_load, &q);
+		if (rr && best >= 0)
+			this_cpu_write(*clt->cursor, best);
 	}
 	if (best < 0)
 		return NULL;

@@ -84,7 +84,6 @@ EXPORT_SYMBOL_GPL(ibtrs_quota_key_conn);
 EXPORT_SYMBOL_GPL(ibtrs_quota_key_let_in);
 EXPORT_SYMBOL_GPL(ibtrs_quota_key_session);
 
-EXPORT_SYMBOL_GPL(ibtrs_mpath_next);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_parse);
 EXPORT_SYMBOL_GPL(ibtrs_mpath_sysfs);
 

@@ -1,33 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #include "ibtrs/logic/mpath.h"
 
-#define TRIED_BITS	128u	/* in the caller's mask */
-
-/**
- * ibtrs_mpath_next() - the path whose turn it is
- * @cursor: the path that was used last; may lie outside a set that shrank
- * @n: number of paths
- * @tried: mask of the paths that must not be chosen
- *
- * Return: an index, or -1.
- */
-int ibtrs_mpath_next(unsigned int cursor, unsigned int n, const u64 tried[2])
-{
-	unsigned int i, k;
-
-	if (n > TRIED_BITS)
-		n = TRIED_BITS;
-	if (!n)
-		return -1;
-	i = cursor % n;
-	for (k = 0; k < n; k++) {
-		i = i + 1 < n ? i + 1 : 0;
-		if (!ibtrs_mpath_tried(tried, i))
-			return (int)i;
-	}
-	return -1;
-}
-
 static const struct {
 	const char *name, *brief, *sysfs;
 } policies[] = {

@@ -14,12 +14,6 @@ enum ibtrs_mpath_policy {
 	IBTRS_MPATH_MIN_LATENCY		= 2,
 };
 
-/*
- * Round robin: the first index after @cursor (wrapping) that is not in @tried, a mask of 128 bits;
- * -1 if all are.
- */
-int ibtrs_mpath_next(unsigned int cursor, unsigned int n, const u64 tried[2]);
-
 static inline bool ibtrs_mpath_tried(const u64 tried[2], unsigned int i)
 {
 	return tried[i / 64] >> (i % 64) & 1;
@@ -33,9 +27,11 @@ static inline void ibtrs_mpath_mark(u64 tried[2], unsigned int i)
 /* More than any load: such a path is chosen only if no other one is left. */
 #define IBTRS_MPATH_AVOID	((u64)1 << 63)
 
+#define IBTRS_MPATH_PATHS	128u	/* in a mask of tried ones */
+
 /*
- * min-inflight and min-latency: the index with the least @load that is not in @tried; of equal ones
- * the first from @from on, so that callers can prefer different paths. -1 if all are in @tried.
+ * The index with the least @load that is not in @tried; of equal ones the first from @from on, so
+ * that callers can prefer different paths, or take turns (round robin). -1 if all are in @tried.
  * @load must be inlined: each request asks it.
  */
 static __always_inline int ibtrs_mpath_least(unsigned int from, unsigned int n, const u64 tried[2],
@@ -46,6 +42,8 @@ static __always_inline int ibtrs_mpath_least(unsigned int from, unsigned int n, 
 	unsigned int k, i;
 	int best = -1;
 
+	if (n > IBTRS_MPATH_PATHS)
+		n = IBTRS_MPATH_PATHS;
 	for (k = 0, i = n ? from % n : 0; k < n; k++, i = i + 1 < n ? i + 1 : 0) {
 		if (ibtrs_mpath_tried(tried, i))
 			continue;

@@ -69,42 +69,28 @@ static u64 q_load(const void *priv, unsigned int i)
 	const struct ibtrs_clt_conn *conn = q->conns[i];
 	u64 avoid = q_is_taken(conn) ? IBTRS_MPATH_AVOID : 0;
 
+	if (q->clt->policy == IBTRS_MPATH_RR)
+		return avoid;
 	if (q->clt->policy == IBTRS_MPATH_MIN_LATENCY)
 		return READ_ONCE(conn->path->latency_us) | avoid;
 	return conn->inflight | avoid;
 }
 
-static int q_next(struct ibtrs_q *q, const u64 gone[2])
-{
-	u64 skip[2] = { gone[0], gone[1] };
-	int next;
-	u32 i;
-
-	for (i = 0; i < q->clt->max_paths; i++)
-		if (q->conns[i] && q_is_taken(q->conns[i]))
-			ibtrs_mpath_mark(skip, i);
-	next = ibtrs_mpath_next(q->cursor, q->clt->max_paths, skip);
-	if (next < 0)
-		next = ibtrs_mpath_next(q->cursor, q->clt->max_paths, gone);
-	if (next >= 0)
-		q->cursor = (u32)next;
-	return next;
-}
-
 /* By the session's policy; while a path of RDMA is up, streams are none. */
 static struct ibtrs_clt_conn *q_pick(struct ibtrs_q *q)
 {
+	bool rr = q->clt->policy == IBTRS_MPATH_RR;
 	u64 gone[2] = {};
 	int i;
 
 	for (i = 0; i < (int)q->clt->max_paths; i++)
 		if (!q->conns[i] || (q->rdma && !q->conns[i]->path->place.rdma))
 			ibtrs_mpath_mark(gone, (u32)i);
-	if (q->clt->policy == IBTRS_MPATH_RR)
-		i = q_next(q, gone);
-	else
-		i = ibtrs_mpath_least(q->idx, q->clt->max_paths, gone, q_load, q);
-	return i < 0 ? NULL : q->conns[i];
+	i = ibtrs_mpath_least(rr ? q->cursor + 1 : q->idx, q->clt->max_paths, gone, q_load, q);
+	if (i < 0)
+		return NULL;
+	q->cursor = (u32)i;
+	return q->conns[i];
 }
 
 static void q_post(struct ibtrs_q *q, struct ibtrs_req *req, struct ibtrs_clt_conn *conn)
