@@ -55,19 +55,19 @@ if [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge 254 ]
 fi
 
 # programs with the libraries, in a system that has none of what they need
+packages=(libib{trs,nbd}{0,-dev} ibtrs-peer nbdkit-plugin-ibnbd ibnbd-serverd ibnbd-ping)
+# shellcheck disable=SC2046	# each word is a pattern of one file
 "${apt[@]}" update > /log 2>&1 &&
-	"${apt[@]}" install /packages/libib{trs,nbd}{0,-dev}_*.deb libnbd-bin libc6-dev pkg-config \
-		/packages/{ibtrs-peer,nbdkit-plugin-ibnbd,ibnbd-serverd,ibnbd-ping}_*.deb man-db \
-		> /log 2>&1 || die "apt install libibnbd-dev: $(tail -n 30 /log)"
+	"${apt[@]}" install $(printf '/packages/%s_*.deb ' "${packages[@]}") \
+		libnbd-bin libc6-dev pkg-config man-db > /log 2>&1 ||
+	die "apt install libibnbd-dev: $(tail -n 30 /log)"
 /tests/library > /log 2>&1 || die "a program with libibtrs: $(cat /log)"
 echo "ok a program with libibtrs"
 /tests/disk > /log 2>&1 || die "a disk in user space: $(cat /log)"
 echo "ok a disk in user space"
 [ "$(systemctl is-enabled ibnbd-serverd.service)" = disabled ] ||
 	die "ibnbd-serverd.service is enabled"
-"${apt[@]}" purge libib{trs,nbd}{0,-dev} ibtrs-peer nbdkit-plugin-ibnbd ibnbd-serverd ibnbd-ping \
-	> /log 2>&1 ||
-	die "purge: $(cat /log)"
+"${apt[@]}" purge "${packages[@]}" > /log 2>&1 || die "purge: $(cat /log)"
 [ -z "$(find /usr /lib/systemd -name '*libib[tn]*' -o -name 'ib*-peer' -o -name '*ibnbd-serverd*' \
 	-o -name '*ibnbd-ping*' -o -name 'nbdkit-ibnbd*')" ] || die "purge left the library"
 echo "ok purge of the libraries"

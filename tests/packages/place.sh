@@ -21,8 +21,8 @@ place() {	# directories that make takes apart: one line says so, whichever Makef
 		-a+b~c@d^ä.e_1; do
 		d=$w/$c
 		mkdir -p "$d/tests"
-		tar -cf - Makefile compat/place.mk tools/Makefile tests/unit/Makefile \
-			tests/fuzz/Makefile ibtrs/include/ibtrs/version.h |
+		tar -cf - Makefile compat/{place,user}.mk tools/Makefile \
+			tests/unit/Makefile tests/fuzz/Makefile ibtrs/include/ibtrs/version.h |
 			tar -C "$d" -xf - || return 1
 		if [[ $c = -* ]]; then
 			ln -s "$d" "$w/l i n k"		# what counts is where it leads
