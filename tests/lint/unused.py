@@ -4,7 +4,8 @@
 and shims of compat/ that only tests/kernels/wrappers uses.
 
 A function counts as used when its name stands anywhere but in its definition, its declarations and
-its EXPORT_SYMBOL, or when a macro puts it together (NAME_show and NAME_store of an attribute).
+its EXPORT_SYMBOL, or when a macro puts it together (NAME_show and NAME_store of an attribute,
+NAME_at of __free).
 """
 import re, subprocess, sys
 from pathlib import Path
@@ -51,7 +52,8 @@ def main():
     texts = {f: code(TOP / f) for f in files}
     whole = "\n".join(texts.values())
     words, rest = {}, re.sub(r"\bEXPORT_SYMBOL(?:_GPL)?\(\w+\)", "", whole)
-    for w in re.findall(r"\b\w+\b", rest):
+    freed = [f"{w}_at" for w in re.findall(r"__free\((\w+)\)", rest)]
+    for w in re.findall(r"\b\w+\b", rest) + freed:
         words[w] = words.get(w, 0) + 1
     heads = {}
     for m in re.finditer(rf"{HEAD}(\w+){ARGS}[^;{{}}=]*[;{{]", rest, re.M):

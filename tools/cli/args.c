@@ -89,13 +89,12 @@ static const struct cmd *args_find(const char *first, const char *second)
 {
 	size_t nr, i;
 	const struct cmd *all = cmd_table(&nr);
-	char *name = second ? say_fmt("%s %s", first, second) : say_dup(first);
+	char *name __free(free) = second ? say_fmt("%s %s", first, second) : say_dup(first);
 	const struct cmd *found = NULL;
 
 	for (i = 0; i < nr; i++)
 		if (!strcmp(all[i].name, name))
 			found = &all[i];
-	free(name);
 	return found;
 }
 
@@ -196,7 +195,7 @@ static int args_by_letter(char c)
 /* Is it a key of the mapping grammar? '-' and '_' are the same, as in that grammar. */
 static bool args_key(const char *s, size_t len)
 {
-	char *word = say_fmt("%.*s", (int)len, s);
+	char *word __free(free) = say_fmt("%.*s", (int)len, s);
 	const struct ibnbd_mapopt *o;
 	bool yes = false;
 	size_t nr, i;
@@ -205,7 +204,6 @@ static bool args_key(const char *s, size_t len)
 	for (i = 0; i < nr; i++)
 		yes |= !say_distance(word, o[i].key) ||
 		       (o[i].alias && !say_distance(word, o[i].alias));
-	free(word);
 	return yes;
 }
 
@@ -243,7 +241,7 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 
 static int args_unknown_option(const struct cmd *c, const char *word, size_t len)
 {
-	char *name = say_fmt("%.*s", (int)len, word);
+	char *name __free(free) = say_fmt("%.*s", (int)len, word);
 	const struct ibnbd_mapopt *o;
 	const char *near = NULL;
 	unsigned int best = 3, d;
@@ -271,7 +269,6 @@ static int args_unknown_option(const struct cmd *c, const char *word, size_t len
 	else
 		say_error(SAY_USAGE, "%s: no option --%s", c->name, name);
 	say_hint("ibnbd help %s", c->name);
-	free(name);
 	return SAY_USAGE;
 }
 

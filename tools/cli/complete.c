@@ -25,16 +25,15 @@ static const char *const complete_kinds[] = {
  */
 static void complete_word(const char *text)
 {
-	char *shown = escape_text(ESCAPE_WORD, text);
+	char *shown __free(free) = escape_text(ESCAPE_WORD, text);
 
 	if (!strcmp(shown, text) && !text[strcspn(text, "\"$`'&|;<>()*?[]{}~#!\\")] && *text != '-')
 		puts(text);
-	free(shown);
 }
 
 static void complete_words(enum cmd_words what)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct maps *m;
 	size_t i, j;
 
@@ -51,14 +50,12 @@ static void complete_words(enum cmd_words what)
 	}
 	for (i = 0; (what == CMD_WORDS_EXPORT || what == CMD_WORDS_ANY) && i < s->nr_exports; i++)
 		complete_word(s->exports[i].name);
-	state_free(s);
 	if (what == CMD_WORDS_MIRROR) {
-		char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list_conf(dir, NULL);
+		char *dir __free(free) = sysfs_root(MIRROR_DIR),
+		     **names __free(sysfs_list_free) = sysfs_list_conf(dir, NULL);
 
 		for (i = 0; names[i]; i++)
 			complete_word(names[i]);
-		sysfs_list_free(names);
-		free(dir);
 	}
 	if (what == CMD_WORDS_MAP) {
 		m = maps_load(NULL);

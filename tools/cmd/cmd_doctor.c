@@ -53,7 +53,7 @@ static void doctor_mistakes(struct doctor *d, const char *check, const struct ma
 
 static void doctor_fstab(struct doctor *d)
 {
-	struct maps *said = say_alloc(sizeof(*said));
+	struct maps *said __free(maps_free) = say_alloc(sizeof(*said));
 	struct fstab_use *uses = fstab_uses(d->m, said), *u;
 
 	doctor_mistakes(d, "fstab", said, "ibnbd maps check", false);
@@ -72,7 +72,6 @@ static void doctor_fstab(struct doctor *d)
 				    NULL);
 	}
 	fstab_free(uses);
-	maps_free(said);
 }
 
 static void doctor_enabled(struct doctor *d)

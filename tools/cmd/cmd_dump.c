@@ -115,8 +115,8 @@ static bool dump_is_chosen(const char *parameter)
 
 static void dump_parameters(struct json *j, const char *module, bool hide)
 {
-	char *dir = sysfs_path("module/%s/parameters", module);
-	char **names = sysfs_list(dir, NULL), *value;
+	char *dir __free(free) = sysfs_path("module/%s/parameters", module);
+	char **names __free(sysfs_list_free) = sysfs_list(dir, NULL), *value;
 	size_t i;
 
 	json_object(j, module);
@@ -128,25 +128,22 @@ static void dump_parameters(struct json *j, const char *module, bool hide)
 		free(value);
 	}
 	json_end(j);
-	sysfs_list_free(names);
-	free(dir);
 }
 
 static void dump_version(struct json *j, const char *module)
 {
-	char *dir = sysfs_path("module/%s", module), *version = sysfs_attr(dir, "version");
+	char *dir __free(free) = sysfs_path("module/%s", module),
+	     *version __free(free) = sysfs_attr(dir, "version");
 
 	json_text(j, module, version);
-	free(version);
-	free(dir);
 }
 
 int cmd_dump_run(struct cmd_args *a)
 {
 	static const char *const modules[] = { "ibtrs_core", "ibtrs_client", "ibtrs_server",
 					       "ibnbd_client", "ibnbd_server" };
-	struct maps *m = maps_load(VALUE(a, file));
-	struct state *s = state_read();
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
+	struct state *s __free(state_free) = state_read();
 	bool hide = ARG(a, anonymize);
 	struct utsname u = { 0 };
 	struct json j;
@@ -173,10 +170,9 @@ int cmd_dump_run(struct cmd_args *a)
 	table_json_exports(&j, s);
 	json_array(&j, "maps_conf");
 	for (i = 0; i < m->nr && !hide; i++) {
-		char *line = maps_line(&m->entries[i]);
+		char *line __free(free) = maps_line(&m->entries[i]);
 
 		json_text(&j, NULL, line);
-		free(line);
 	}
 	json_end(&j);
 	json_num(&j, "maps_conf_errors", (int64_t)m->nr_errors);
@@ -184,7 +180,5 @@ int cmd_dump_run(struct cmd_args *a)
 	for (i = 0; i < dump_nr; i++)
 		free(dump_names[i]);
 	free(dump_names);
-	state_free(s);
-	maps_free(m);
 	return SAY_DONE;
 }

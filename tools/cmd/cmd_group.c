@@ -114,21 +114,20 @@ static bool group_writers(const char *writers, const char *dir)
 
 bool group_has_driver(const struct group *g, bool *listens)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS), *now = sysfs_attr(dir, "writer_file"),
-	     *search = sysfs_attr(dir, "dev_search_path");
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
+	     *now __free(free) = sysfs_attr(dir, "writer_file"),
+	     *search __free(free) = sysfs_attr(dir, "dev_search_path");
 	bool ours = group_writers(now, g->served) || group_writers(now, g->dir);
 
 	*listens = ours && search && *search;
-	free(search);
-	free(now);
-	free(dir);
 	return ours;
 }
 
 char *group_active(void)
 {
-	char *here = group_state_here(""), *dir = file_dir_of(here), *active = NULL;
-	char **names = sysfs_list(dir, NULL);
+	char *here __free(free) = group_state_here(""), *dir __free(free) = file_dir_of(here),
+	     *active = NULL;
+	char **names __free(sysfs_list_free) = sysfs_list(dir, NULL);
 	const char *prefix = strrchr(here, '/') + 1;
 	size_t i, len = strlen(prefix);
 	bool listens;
@@ -143,9 +142,6 @@ char *group_active(void)
 			active = say_dup(name);
 		group_free(g);
 	}
-	sysfs_list_free(names);
-	free(dir);
-	free(here);
 	return active;
 }
 
@@ -189,7 +185,8 @@ int cmd_group_create_run(struct cmd_args *a)
 /* The driver may have been loaded, closed, with the records of another server. */
 static int group_driver_free(const struct group *g)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS), *search = sysfs_attr(dir, "dev_search_path");
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
+	     *search __free(free) = sysfs_attr(dir, "dev_search_path");
 	int rc = SAY_DONE;
 	bool listens;
 
@@ -205,8 +202,6 @@ static int group_driver_free(const struct group *g)
 			say_hint("modprobe -r ibnbd-server");
 		}
 	}
-	free(search);
-	free(dir);
 	return rc;
 }
 
@@ -231,25 +226,23 @@ static int group_ready(void *arg)
 /* Sessions and exports that the driver has, of any group. */
 static void group_open(size_t *exports, size_t *sessions)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 
 	*exports = s->nr_exports;
 	*sessions = s->nr_srv_sessions;
 	if (s->nr_exports == 1)
 		say_more("waiting for %s", s->exports[0].name);
-	state_free(s);
 }
 
 /* Behind a start that failed: is there a server all the same, or what is left of one? */
 static bool group_remains(void)
 {
-	char *file = sysfs_path(SERVER_PARAMETERS "/dev_search_path"), *search = sysfs_text(file);
+	char *file __free(free) = sysfs_path(SERVER_PARAMETERS "/dev_search_path"),
+	     *search __free(free) = sysfs_text(file);
 	bool remains = search && *search;
 	size_t exports, sessions;
 
 	group_open(&exports, &sessions);
-	free(search);
-	free(file);
 	return remains || exports || sessions;
 }
 
@@ -319,7 +312,7 @@ static int group_wait_closed(const struct group *g, int64_t seconds)
 
 static int group_unload(const struct group *g)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS);
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
 	int rc = SAY_DONE;
 
 	if (!sysfs_redirected() || sysfs_dry_run)
@@ -330,13 +323,13 @@ static int group_unload(const struct group *g)
 			       g->name);
 		say_hint("modprobe -r ibnbd-server");
 	}
-	free(dir);
 	return rc;
 }
 
 static int group_stop(const struct group *g, int64_t seconds)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS), *file = say_fmt("%s/dev_search_path", dir);
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
+	     *file __free(free) = say_fmt("%s/dev_search_path", dir);
 	int err, rc = SAY_DONE;
 	bool listens;
 
@@ -349,8 +342,6 @@ static int group_stop(const struct group *g, int64_t seconds)
 		rc = rc || sysfs_dry_run ? rc : group_wait_closed(g, seconds);
 		rc = rc ? rc : group_unload(g);
 	}
-	free(file);
-	free(dir);
 	return rc ? rc : group_state_leave(g);
 }
 
@@ -416,7 +407,8 @@ static int group_status(const struct group *g, int64_t seconds)
 
 static int group_status_all(int64_t seconds)
 {
-	char *dir = sysfs_root(GROUP_CONF), **names = sysfs_list_conf(dir, NULL);
+	char *dir __free(free) = sysfs_root(GROUP_CONF),
+	     **names __free(sysfs_list_free) = sysfs_list_conf(dir, NULL);
 	int sum = SAY_DONE, rc;
 	size_t i;
 
@@ -430,8 +422,6 @@ static int group_status_all(int64_t seconds)
 			sum = rc;
 		group_free(g);
 	}
-	sysfs_list_free(names);
-	free(dir);
 	return sum;
 }
 

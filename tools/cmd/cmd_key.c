@@ -34,7 +34,7 @@ static int key_bad_name(const char *name)
 /* Names of the keys in the directory, then names that only the kernel has. All is allocated. */
 static char **key_all_names(void)
 {
-	char **all = key_names(), **ring = keyring_names();
+	char **all = key_names(), **ring __free(sysfs_list_free) = keyring_names();
 	size_t nr, i, k;
 
 	for (nr = 0; all[nr]; nr++)
@@ -49,7 +49,6 @@ static char **key_all_names(void)
 		all[nr++] = say_dup(ring[k]);
 		all[nr] = NULL;
 	}
-	sysfs_list_free(ring);
 	return all;
 }
 
@@ -274,7 +273,7 @@ int cmd_key_load_run(struct cmd_args *a)
 
 static int key_remove_one(const char *name, bool next, bool *any)
 {
-	char *path = key_path(name, next);
+	char *path __free(free) = key_path(name, next);
 	bool gone;
 	int err = 0, rc = key_drop(name, next, &gone);
 
@@ -289,7 +288,6 @@ static int key_remove_one(const char *name, bool next, bool *any)
 	}
 	if (err)
 		say_error(0, "cannot remove %s: %s", path, strerror(err));
-	free(path);
 	return rc ? rc : say_exit_of(err);
 }
 
@@ -369,7 +367,7 @@ static void key_list_json(struct json *j, const char *name, const struct key_the
 int cmd_key_list_run(struct cmd_args *a)
 {
 	bool heading = !ARG(a, noheadings), as_json = ARG(a, json);
-	char **names = key_all_names();
+	char **names __free(sysfs_list_free) = key_all_names();
 	struct key_there k;
 	struct json j;
 	size_t i;
@@ -392,6 +390,5 @@ int cmd_key_list_run(struct cmd_args *a)
 		json_end(&j);
 		json_end(&j);
 	}
-	sysfs_list_free(names);
 	return SAY_DONE;
 }

@@ -133,11 +133,10 @@ static void map_print(const struct cmd_args *a, const char *kname)
 
 static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
 {
-	char *file = sysfs_path("%s/map_device", STATE_CLIENT);
+	char *file __free(free) = sysfs_path("%s/map_device", STATE_CLIENT);
 	const char *hint = strstr(why, "the session name is") ? mapping_hint_name :
 								mapping_hint(file, err);
 
-	free(file);
 	say_error(rc, "cannot map %s of session %s: %s", map->device_path, map->sessname, why);
 	if (hint && !strstr(why, hint))
 		say_hint("%s", hint);
@@ -168,12 +167,11 @@ static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps
 static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts,
 		   struct maps *m, const struct maps_entry *e)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev_of(s, map->sessname, map->device_path);
-	char *kname = d ? say_dup(d->kname) : NULL, *why;
+	char *kname __free(free) = d ? say_dup(d->kname) : NULL, *why;
 	int rc, err;
 
-	state_free(s);
 	if (kname && !ARG(a, idempotent)) {
 		rc = say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s",
 			       map->device_path, map->sessname, kname);
@@ -196,7 +194,6 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 		if (!rc)
 			map_print(a, kname);
 	}
-	free(kname);
 	return rc;
 }
 
@@ -412,7 +409,7 @@ static int again_asked(struct state *s, const struct state_dev *d, const struct 
 /* Add the paths of the session that did not fit into the line for the driver. */
 static void again_other_paths(const struct ibnbd_map *map, const struct state_session *s)
 {
-	char *file = say_fmt("%s/add_path", s->dir);
+	char *file __free(free) = say_fmt("%s/add_path", s->dir);
 	size_t i;
 
 	for (i = 0; map->nr_paths == IBNBD_MAP_PATHS && i < (size_t)s->nr_paths; i++) {
@@ -422,7 +419,6 @@ static void again_other_paths(const struct ibnbd_map *map, const struct state_se
 			say_warn("session %s: cannot add path %s: %s", s->name, s->paths[i].name,
 				 strerror(err));
 	}
-	free(file);
 }
 
 static int again_now(struct state *s, struct state_dev *d, const struct maps_entry *e)
@@ -461,14 +457,12 @@ static int again_now(struct state *s, struct state_dev *d, const struct maps_ent
 
 static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
-	struct maps *m = maps_load(VALUE(a, file));
-	int rc = again_now(s, d,
-			   d->session && d->device_path ?
-				   maps_find_device(m, d->session, d->device_path) :
-				   NULL);
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 
-	maps_free(m);
-	return rc;
+	return again_now(s, d,
+			 d->session && d->device_path ?
+				 maps_find_device(m, d->session, d->device_path) :
+				 NULL);
 }
 
 /* ---- remap ---- */

@@ -40,7 +40,7 @@ static void maps_json_diags(struct json *j, const struct maps *m)
 
 int cmd_maps_check_run(struct cmd_args *a)
 {
-	struct maps *m = maps_load(VALUE(a, file));
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	size_t i, good = 0, warnings;
 	struct json j;
 
@@ -63,7 +63,6 @@ int cmd_maps_check_run(struct cmd_args *a)
 			       warnings, warnings == 1 ? "" : "s");
 	}
 	i = m->nr_errors;
-	maps_free(m);
 	return i ? SAY_USAGE : SAY_DONE;
 }
 
@@ -81,11 +80,9 @@ static bool maps_wanted(const struct cmd_args *a, const struct maps_entry *e)
 
 static void maps_show_word(const char *key, const char *text)
 {
-	char *word = say_fmt("%s%s", key, text), *quoted = say_word(word);
+	char *word __free(free) = say_fmt("%s%s", key, text), *quoted __free(free) = say_word(word);
 
 	printf(" %s", quoted);
-	free(quoted);
-	free(word);
 }
 
 static void maps_show_command(const struct maps_entry *e)
@@ -157,7 +154,7 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 int cmd_maps_show_run(struct cmd_args *a)
 {
 	struct maps *m = maps_load(VALUE(a, file));
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	int rc = SAY_DONE;
 	struct json j;
 	size_t i;
@@ -199,7 +196,6 @@ int cmd_maps_show_run(struct cmd_args *a)
 		say_warn("%zu mistakes, whose lines are left out", m->nr_errors);
 		say_hint("ibnbd maps check");
 	}
-	state_free(s);
 	maps_free(m);
 	return rc;
 }

@@ -163,7 +163,7 @@ static void apply_told(struct state *s, const struct maps_entry *e, const struct
 static int apply_adjust(struct state *s, const struct maps_entry *e, const struct state_dev *d)
 {
 	struct state_session *sess = state_session(s, e->map.sessname);
-	char *own = say_fmt("%s/ibnbd", d->dir), word[32];
+	char *own __free(free) = say_fmt("%s/ibnbd", d->dir), word[32];
 	int rc = SAY_DONE, r;
 
 	r = apply_set_num(own, "hold", e->map.hold, d->hold, e->name);
@@ -172,7 +172,6 @@ static int apply_adjust(struct state *s, const struct maps_entry *e, const struc
 	rc = r ? r : rc;
 	r = apply_set_num(own, "io_timeout", e->map.io_timeout, d->io_timeout, e->name);
 	rc = r ? r : rc;
-	free(own);
 	apply_told(s, e, d);
 	if (!sess)
 		return rc;
@@ -219,8 +218,8 @@ static int apply_prune(struct cmd_args *a, struct maps *m, struct state *s)
 
 int cmd_maps_apply_run(struct cmd_args *a)
 {
-	struct maps *m = maps_load(VALUE(a, file));
-	struct state *s;
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
+	struct state *s __free(state_free) = NULL;
 	int sum, rc;
 	bool first = true, refused;
 	size_t i;
@@ -257,7 +256,5 @@ int cmd_maps_apply_run(struct cmd_args *a)
 	}
 	if (refused)
 		sum = say_join(sum, SAY_USAGE, first);
-	state_free(s);
-	maps_free(m);
 	return sum;
 }

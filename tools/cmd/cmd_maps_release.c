@@ -47,13 +47,12 @@ static int64_t release_hold(const struct state_dev *d)
 
 static int release_write(const struct state_dev *d, int64_t hold)
 {
-	char *file = say_fmt("%s/ibnbd/hold", d->dir), *text = say_fmt("%" PRId64, hold);
+	char *file __free(free) = say_fmt("%s/ibnbd/hold", d->dir),
+	     *text __free(free) = say_fmt("%" PRId64, hold);
 	int rc = sysfs_write(file, text);
 
 	if (rc)
 		rc = say_error(SAY_FAILED, "%s: cannot set hold: %s", d->path, strerror(rc));
-	free(file);
-	free(text);
 	return rc;
 }
 
@@ -76,7 +75,7 @@ static bool release_parse(const char *line, int64_t *before, int64_t *set, const
  */
 static char *release_still(struct state *s, const char *file)
 {
-	char *text = sysfs_text(file), *kept = say_dup(""), *line, *save = NULL;
+	char *text __free(free) = sysfs_text(file), *kept = say_dup(""), *line, *save = NULL;
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save)) {
@@ -88,7 +87,7 @@ static char *release_still(struct state *s, const char *file)
 			continue;
 		for (i = 0; i < s->nr_devs; i++) {
 			struct state_dev *d = &s->devs[i];
-			char *link = state_dev_link(d->session, d->device_path);
+			char *link __free(free) = state_dev_link(d->session, d->device_path);
 
 			if (!strcmp(link, name) && d->hold == set && release_hold(d) == d->hold) {
 				char *longer = say_fmt("%s%s\n", kept, line);
@@ -96,26 +95,23 @@ static char *release_still(struct state *s, const char *file)
 				free(kept);
 				kept = longer;
 			}
-			free(link);
 		}
 	}
-	free(text);
 	return kept;
 }
 
 /* 0 or errno. An error leaves the old file; otherwise the whole new file replaces it. */
 static int release_put(const char *file, const char *text)
 {
-	char *dir = sysfs_root(RELEASE_DIR);
+	char *dir __free(free) = sysfs_root(RELEASE_DIR);
 	int err = mkdir(dir, 0755) && errno != EEXIST ? errno : 0;
 
-	free(dir);
 	return err ? err : file_replace(file, text, strlen(text));
 }
 
 static int release_remember(struct state *s)
 {
-	char *file = sysfs_root(RELEASE_FILE), *text = release_still(s, file);
+	char *file __free(free) = sysfs_root(RELEASE_FILE), *text = release_still(s, file);
 	int rc = SAY_DONE, err;
 	size_t i;
 
@@ -137,13 +133,12 @@ static int release_remember(struct state *s)
 		rc = say_error(SAY_FAILED, "cannot note hold= in %s: %s; it stays as it is", file,
 			       strerror(err));
 	free(text);
-	free(file);
 	return rc;
 }
 
 int cmd_maps_release_run(struct cmd_args *a)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	int sum = ARG(a, remember) ? release_remember(s) : SAY_DONE;
 	bool go = !sum;
 	size_t i;
@@ -161,7 +156,6 @@ int cmd_maps_release_run(struct cmd_args *a)
 				 " seconds from now on",
 				 d->path, hold);
 	}
-	state_free(s);
 	return sum;
 }
 
@@ -197,8 +191,9 @@ static int release_restore(struct state *s, const char *line)
 
 int cmd_maps_restore_run(struct cmd_args *a)
 {
-	char *file = sysfs_root(RELEASE_FILE), *text = sysfs_text(file), *line, *save = NULL;
-	struct state *s;
+	char *file __free(free) = sysfs_root(RELEASE_FILE), *text __free(free) = sysfs_text(file),
+	     *line, *save = NULL;
+	struct state *s __free(state_free) = NULL;
 	int sum = SAY_DONE;
 
 	(void)a;
@@ -211,8 +206,5 @@ int cmd_maps_restore_run(struct cmd_args *a)
 			sum = SAY_FAILED;
 	if (text && !sum && !sysfs_dry_run)
 		unlink(file);
-	state_free(s);
-	free(text);
-	free(file);
 	return sum;
 }

@@ -94,11 +94,10 @@ struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
  */
 static int run_taken(const struct maps_entry *e, int rc)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 
 	if (maps_run_mapped(s, e))
 		rc = SAY_DONE;
-	state_free(s);
 	return rc;
 }
 
@@ -133,14 +132,13 @@ enum run_hope {
 
 void maps_run_shared(const struct ibnbd_map *map)
 {
-	char *hint, *why = host_shared(map->path, map->nr_paths, &hint);
+	char *hint __free(free) = NULL,
+	     *why __free(free) = host_shared(map->path, map->nr_paths, &hint);
 
 	if (why) {
 		say_warn("session %s: %s", map->sessname, why);
 		say_hint("%s", hint);
 	}
-	free(why);
-	free(hint);
 }
 
 /* Try once. */
@@ -262,7 +260,7 @@ static int run_timeout(const struct cmd_args *a, const struct maps_entry *e, int
 /* @driver: SAY_DONE if the driver is loaded, else the status to return. */
 static int run_start_named(struct cmd_args *a, struct maps *m, const char *word, int driver)
 {
-	char *name = run_name(word);
+	char *name __free(free) = run_name(word);
 	struct maps_entry *e = maps_find(m, name);
 	int64_t timeout;
 	int rc;
@@ -279,7 +277,6 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 		if (!rc)
 			rc = maps_run_start(e, timeout);
 	}
-	free(name);
 	return rc;
 }
 
@@ -299,7 +296,7 @@ static bool run_missing(const struct maps *m)
 
 int cmd_maps_start_run(struct cmd_args *a)
 {
-	struct maps *m = maps_load(VALUE(a, file));
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	int sum = SAY_DONE, driver = ARG(a, missing) && !run_missing(m) ?
 					     SAY_DONE :
 					     mapping_driver(!ARG(a, no_modprobe));
@@ -322,7 +319,6 @@ int cmd_maps_start_run(struct cmd_args *a)
 	}
 	for (i = 0; !ARG(a, missing) && i < a->nr_words; i++)
 		sum = say_join(sum, run_start_named(a, m, a->words[i], driver), !i);
-	maps_free(m);
 	return sum;
 }
 
@@ -338,8 +334,8 @@ static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 {
 	bool let_go = d->paths_up == 0 && d->hold != 0 && d->hold != SYSFS_UNKNOWN &&
 		      !ARG(a, force) && mapping_only_udev(d);
-	char *file = say_fmt("%s/ibnbd/hold", d->dir),
-	     *before = say_fmt("%lld", (long long)d->hold);
+	char *file __free(free) = say_fmt("%s/ibnbd/hold", d->dir),
+	     *before __free(free) = say_fmt("%lld", (long long)d->hold);
 	int rc;
 
 	if (let_go)
@@ -347,8 +343,6 @@ static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 	rc = mapping_unmap(d, ARG(a, force), wait);
 	if (let_go && rc == SAY_BUSY)
 		sysfs_write(file, before);
-	free(before);
-	free(file);
 	return rc;
 }
 
@@ -392,7 +386,7 @@ int cmd_maps_stop_run(struct cmd_args *a)
 	if (VALUE(a, timeout) && (!maps_span(VALUE(a, timeout), &wait) || wait < 0 || wait > 86400))
 		sum = say_error(SAY_USAGE, "--wait %s: seconds are expected", VALUE(a, timeout));
 	for (i = 0; i < a->nr_words && sum != SAY_USAGE; i++) {
-		char *name = run_name(a->words[i]);
+		char *name __free(free) = run_name(a->words[i]);
 		struct maps_entry *e = maps_find(m, name);
 
 		if (e)
@@ -403,7 +397,6 @@ int cmd_maps_stop_run(struct cmd_args *a)
 				"maps stop: maps.conf has no usable line \"%s\", and nothing else is touched",
 				name);
 		sum = say_join(sum, rc, !i);
-		free(name);
 	}
 	state_free(s);
 	maps_free(m);

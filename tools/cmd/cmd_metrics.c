@@ -198,9 +198,10 @@ static void metrics_keys(const char *text, const char *name, const char *help, b
 
 static void metrics_server(const struct state *s)
 {
-	char *module = sysfs_path("module/ibtrs_server/parameters"),
-	     *path = sysfs_path("module/ibtrs_server/parameters/auth_keys"), *keys = sysfs_text(path),
-	     *failures = sysfs_attr(module, "auth_failures");
+	char *module __free(free) = sysfs_path("module/ibtrs_server/parameters"),
+	     *path __free(free) = sysfs_path("module/ibtrs_server/parameters/auth_keys"),
+	     *keys __free(free) = sysfs_text(path),
+	     *failures __free(free) = sysfs_attr(module, "auth_failures");
 
 	metrics_head("ibnbd_exports_open", "gauge", "Exports that clients have open on this host");
 	printf("ibnbd_exports_open %zu\n", s->nr_exports);
@@ -212,17 +213,14 @@ static void metrics_server(const struct state *s)
 			     "Connections refused for a missing key, a wrong key or a wrong proof");
 		printf("ibnbd_server_auth_failures_total %s\n", failures);
 	}
-	free(failures);
-	free(path);
-	free(keys);
-	free(module);
 }
 
 int cmd_metrics_run(struct cmd_args *a)
 {
-	char *module = sysfs_path("module/ibnbd_client"), *version = sysfs_attr(module, "version");
-	struct maps *m = maps_load(VALUE(a, file));
-	struct state *s = state_read();
+	char *module __free(free) = sysfs_path("module/ibnbd_client"),
+	     *version __free(free) = sysfs_attr(module, "version");
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
+	struct state *s __free(state_free) = state_read();
 	size_t i, configured = 0, active = 0;
 
 	metrics_head("ibnbd_build_info", "gauge", "Versions of the driver and of this command");
@@ -242,9 +240,5 @@ int cmd_metrics_run(struct cmd_args *a)
 	metrics_head("ibnbd_maps_active", "gauge", "Lines of maps.conf whose device is mapped");
 	printf("ibnbd_maps_active %zu\n", active);
 	metrics_server(s);
-	state_free(s);
-	maps_free(m);
-	free(version);
-	free(module);
 	return SAY_DONE;
 }

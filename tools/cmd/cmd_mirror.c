@@ -109,11 +109,9 @@ int cmd_mirror_status_run(struct cmd_args *a)
 
 static bool check_idle(const struct mirror *m)
 {
-	char *action = md_attr(m->md, "sync_action");
-	bool idle = !action || !strcmp(action, "idle");
+	char *action __free(free) = md_attr(m->md, "sync_action");
 
-	free(action);
-	return idle;
+	return !action || !strcmp(action, "idle");
 }
 
 /* All legs have to be there, or md compares nothing and says that nothing differs. */

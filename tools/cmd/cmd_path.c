@@ -12,12 +12,10 @@
 /* The session that @word names. NULL: no session, or two of them; path_no_session() says which. */
 static struct state_session *path_session(struct state *s, const char *word)
 {
-	char *why;
-	struct state_session *sess = state_meant(s->sessions, s->nr_sessions, sizeof(*sess),
-						 state_is_session, word, &why);
+	char *why __free(free) = NULL;
 
-	free(why);
-	return sess;
+	return state_meant(s->sessions, s->nr_sessions, sizeof(*s->sessions), state_is_session,
+			   word, &why);
 }
 
 static int path_no_session(struct state *s, const char *name)
@@ -104,17 +102,15 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 
 static void path_shared(const char *session)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = state_session(s, session);
-	char *hint = NULL, *why = sess ? live_shared(sess, false, &hint) : NULL;
+	char *hint __free(free) = NULL,
+	     *why __free(free) = sess ? live_shared(sess, false, &hint) : NULL;
 
 	if (why) {
 		say_warn("%s", why);
 		say_hint("%s", hint);
 	}
-	free(why);
-	free(hint);
-	state_free(s);
 }
 
 int cmd_path_add_run(struct cmd_args *a)

@@ -10,7 +10,7 @@
 int cmd_resize_run(struct cmd_args *a)
 {
 	char *why, *file, *text, *old, *new;
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev(s, a->words[0], &why);
 	struct settle *udev;
 	int64_t bytes;
@@ -20,11 +20,9 @@ int cmd_resize_run(struct cmd_args *a)
 		rc = say_error(SAY_NOTHING, "%s", why);
 		say_hint("ibnbd list");
 		free(why);
-		state_free(s);
 		return rc;
 	}
 	if (!maps_size(a->words[1], &bytes) || bytes % 512 || !bytes) {
-		state_free(s);
 		say_error(SAY_USAGE, "resize: \"%s\" is not a size", a->words[1]);
 		say_hint(
 			"bytes in steps of 512, or with K, M, G, T, P, E, or s for sectors: 10G, 20971520s");
@@ -63,6 +61,5 @@ int cmd_resize_run(struct cmd_args *a)
 	}
 	free(old);
 	free(new);
-	state_free(s);
 	return rc;
 }

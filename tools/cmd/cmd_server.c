@@ -48,13 +48,12 @@ int cmd_server_list_run(struct cmd_args *a)
 static bool server_offer_print(const struct server_offer *o, void *arg)
 {
 	const struct policy_conf *policy = arg;
-	char *to = realpath(o->path, NULL);
+	char *to __free(free) = realpath(o->path, NULL);
 	bool link = to && strcmp(to, o->path);
 
 	say_print("  %s%s%s%s", o->shown, o->is_dir ? "/" : "", link ? " -> " : "", link ? to : "");
 	if (policy && !o->is_dir)
 		server_policy_print(policy, o->name);
-	free(to);
 	return false;
 }
 
@@ -112,12 +111,12 @@ int cmd_server_close_run(struct cmd_args *a)
 {
 	const char *name = a->words[0], *session = a->nr_words > 1 ? a->words[1] : NULL,
 		   *near = NULL;
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_export *e;
 	struct state_open *of = NULL;
 	int sum = server_loaded(s), err;
 	bool first = true;
-	char *why;
+	char *why __free(free) = NULL;
 	size_t i;
 
 	e = state_meant(s->exports, s->nr_exports, sizeof(*e), state_is_export, name, &why);
@@ -168,8 +167,6 @@ int cmd_server_close_run(struct cmd_args *a)
 			      SAY_DONE :
 			      say_error(SAY_NOTHING, "session %s does not have %s open",
 					session ? session : "?", name);
-	free(why);
-	state_free(s);
 	return sum;
 }
 

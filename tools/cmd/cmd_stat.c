@@ -94,23 +94,20 @@ static struct stat_line stat_path(const struct state_path *p, const struct state
 
 static void stat_name(const char *name)
 {
-	char *text = escape_text(ESCAPE_LINE, name);
+	char *text __free(free) = escape_text(ESCAPE_LINE, name);
 	int columns = escape_columns(text);
 
 	printf("%s%*s", text, columns < 34 ? 34 - columns : 0, "");
-	free(text);
 }
 
 /* @seconds 0: sums. */
 static void stat_numbers(const struct stat_line *l, double seconds, bool bytes)
 {
 	double per = seconds > 0 ? seconds : 1;
-	char *r = table_size((int64_t)((double)l->read_bytes / per), bytes),
-	     *w = table_size((int64_t)((double)l->write_bytes / per), bytes);
+	char *r __free(free) = table_size((int64_t)((double)l->read_bytes / per), bytes),
+	     *w __free(free) = table_size((int64_t)((double)l->write_bytes / per), bytes);
 
 	printf(" %10.0f %10s %10.0f %10s", (double)l->reads / per, r, (double)l->writes / per, w);
-	free(r);
-	free(w);
 }
 
 static void stat_latency(int64_t ms, int64_t ops)
@@ -132,10 +129,9 @@ static void stat_count(int64_t n)
 /* Bytes that no flush has covered: the present value, also in the report of an interval. */
 static void stat_unflushed(const struct state_dev *d, bool bytes)
 {
-	char *text = table_size(d->unflushed_bytes, bytes);
+	char *text __free(free) = table_size(d->unflushed_bytes, bytes);
 
 	printf(" %9s", text);
-	free(text);
 }
 
 static void stat_text(const struct cmd_args *a, const struct state *s, struct state *old,
@@ -152,8 +148,8 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 	for (i = 0; i < s->nr_devs; i++) {
 		const struct state_dev *d = &s->devs[i];
 		struct stat_line l = stat_dev(d, stat_dev_before(old, d));
-		char *name =
-			say_fmt("%s%s%s", d->kname, d->name ? " " : "", d->name ? d->name : "");
+		char *name __free(free) = say_fmt("%s%s%s", d->kname, d->name ? " " : "",
+						  d->name ? d->name : "");
 
 		if (stat_wanted(a, d->session)) {
 			stat_name(name);
@@ -164,7 +160,6 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 			stat_unflushed(d, ARG(a, bytes));
 			putchar('\n');
 		}
-		free(name);
 	}
 	if (head && s->nr_sessions)
 		printf("%-34s %10s %10s %10s %10s %8s %8s %8s %8s\n", "path", rd, rb, wr, wb,
@@ -175,7 +170,7 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
 			const struct state_path *p = &s->sessions[i].paths[j];
 			struct stat_line l = stat_path(p, stat_path_before(old, p));
-			char *name = say_fmt("%s %s", p->session, p->name);
+			char *name __free(free) = say_fmt("%s %s", p->session, p->name);
 
 			stat_name(name);
 			stat_numbers(&l, seconds, ARG(a, bytes));
@@ -184,7 +179,6 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 			stat_count(p->reconnects);
 			stat_count(p->reconnects_failed);
 			puts(p->marginal ? "  marginal" : "");
-			free(name);
 		}
 	}
 }

@@ -34,21 +34,17 @@ static char *host_release(void)
 
 static bool host_has(const char *fmt, const char *release, const char *rest)
 {
-	char *below = say_fmt("%s%s%s", fmt, release, rest), *path = sysfs_root(below);
-	bool yes = sysfs_exists(path);
+	char *below __free(free) = say_fmt("%s%s%s", fmt, release, rest),
+	     *path __free(free) = sysfs_root(below);
 
-	free(below);
-	free(path);
-	return yes;
+	return sysfs_exists(path);
 }
 
 static char *host_text(const char *fmt, const char *word)
 {
-	char *below = say_fmt("%s%s", fmt, word), *path = sysfs_root(below),
-	     *text = sysfs_text(path);
+	char *below __free(free) = say_fmt("%s%s", fmt, word),
+	     *path __free(free) = sysfs_root(below), *text = sysfs_text(path);
 
-	free(below);
-	free(path);
 	return text;
 }
 
@@ -94,8 +90,8 @@ static char *host_rpm_headers(const char *release)
 /* The command that installs the headers of this kernel on this distribution. Allocated. */
 static char *host_install(const char *release)
 {
-	char *file = host_text("/etc/os-release", ""), *text = say_fmt("\n%s", file ? file : ""),
-	     *hint;
+	char *file __free(free) = host_text("/etc/os-release", ""),
+	     *text __free(free) = say_fmt("\n%s", file ? file : ""), *hint;
 	const char *last = strrchr(release, '-');
 
 	if (host_id_is(text, "debian") || host_id_is(text, "ubuntu"))
@@ -107,15 +103,14 @@ static char *host_install(const char *release)
 		hint = host_rpm_headers(release);
 	else
 		hint = say_fmt("install the headers of kernel %s", release);
-	free(text);
-	free(file);
 	return hint;
 }
 
 /* The newest kernel of this host, if that is newer than the running one. Allocated, or NULL. */
 static char *host_newer(const char *release)
 {
-	char *dir = sysfs_root("/lib/modules"), **names = sysfs_list(dir, NULL), *newest = NULL;
+	char *dir __free(free) = sysfs_root("/lib/modules"),
+	     **names __free(sysfs_list_free) = sysfs_list(dir, NULL), *newest = NULL;
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
@@ -125,15 +120,14 @@ static char *host_newer(const char *release)
 		free(newest);
 		newest = say_dup(names[i]);
 	}
-	sysfs_list_free(names);
-	free(dir);
 	return newest;
 }
 
 /* DKMS cannot build: after an update the archive may not have the headers of what still runs. */
 static void host_no_headers(struct doctor *d, const char *release)
 {
-	char *newer = host_newer(release), *install = host_install(release);
+	char *newer __free(free) = host_newer(release),
+	     *install __free(free) = host_install(release);
 	bool gone = newer && !host_has("/lib/modules/", release, "/modules.dep");
 
 	doctor_find(d, "headers", DOCTOR_ERROR,
@@ -144,8 +138,6 @@ static void host_no_headers(struct doctor *d, const char *release)
 		    newer ? say_fmt("%s; if that is not to be had any more, reboot into the new one, %s",
 				    install, newer) :
 			    say_dup(install));
-	free(install);
-	free(newer);
 }
 
 static bool host_built(const char *release)
@@ -156,16 +148,15 @@ static bool host_built(const char *release)
 	};
 	static const char *const ends[] = { "ibnbd-client.ko", "ibnbd-client.ko.xz",
 					    "ibnbd-client.ko.zst", "ibnbd-client.ko.gz" };
-	char *dep, *path, *text;
+	char *dep __free(free) = NULL, *path __free(free) = NULL, *text __free(free) = NULL;
 	size_t i, j;
 	bool yes = false;
 
 	for (i = 0; i < ARRAY_SIZE(dirs); i++) {
 		for (j = 0; j < ARRAY_SIZE(ends); j++) {
-			char *rest = say_fmt("%s%s", dirs[i], ends[j]);
+			char *rest __free(free) = say_fmt("%s%s", dirs[i], ends[j]);
 
 			yes |= host_has("/lib/modules/", release, rest);
-			free(rest);
 		}
 	}
 	/* If the module is in another directory, the list of depmod has it. */
@@ -173,9 +164,6 @@ static bool host_built(const char *release)
 	path = sysfs_root(dep);
 	text = sysfs_text(path);
 	yes |= text && strstr(text, "ibnbd-client.ko");
-	free(text);
-	free(path);
-	free(dep);
 	return yes;
 }
 
@@ -186,7 +174,8 @@ static bool host_built(const char *release)
 static char *host_dkms_version(void)
 {
 	static const char first[] = "ibnbd-" IBNBD_VERSION;
-	char *dir = sysfs_root("/usr/src"), **names = sysfs_list(dir, NULL), *version = NULL;
+	char *dir __free(free) = sysfs_root("/usr/src"),
+	     **names __free(sysfs_list_free) = sysfs_list(dir, NULL), *version = NULL;
 	size_t i, len = sizeof(first) - 1;
 
 	for (i = 0; names[i]; i++) {
@@ -195,42 +184,36 @@ static char *host_dkms_version(void)
 		free(version);
 		version = say_dup(names[i] + strlen("ibnbd-"));
 	}
-	sysfs_list_free(names);
-	free(dir);
 	return version;
 }
 
 /* The value of NAME="..." in a script. Allocated, or NULL. */
 static char *host_value(const char *script, const char *name)
 {
-	char *word = say_fmt("%s=\"", name), *at = strstr(script, word), *value = NULL;
+	char *word __free(free) = say_fmt("%s=\"", name), *at = strstr(script, word), *value = NULL;
 
 	if (at)
 		value = say_fmt("%.*s", (int)strcspn(at + strlen(word), "\""), at + strlen(word));
-	free(word);
 	return value;
 }
 
 /* The first of these words that the kernel was configured without. Allocated, or NULL. */
 static char *host_config_lacks(const char *release, const char *words)
 {
-	char *dir = say_fmt("/lib/modules/%s/build/.config", release), *config = host_text(dir, "");
-	char *list = say_dup(words), *word, *save = NULL, *lacks = NULL;
+	char *dir __free(free) = say_fmt("/lib/modules/%s/build/.config", release),
+	     *config __free(free) = host_text(dir, "");
+	char *list __free(free) = say_dup(words), *word, *save = NULL, *lacks = NULL;
 
-	free(dir);
 	if (!config)
 		config = host_text("/boot/config-", release);
 	for (word = config ? strtok_r(list, " ", &save) : NULL; word && !lacks;
 	     word = strtok_r(NULL, " ", &save)) {
-		char *yes = say_fmt("\n%s=y", word), *module = say_fmt("\n%s=m", word);
+		char *yes __free(free) = say_fmt("\n%s=y", word),
+		     *module __free(free) = say_fmt("\n%s=m", word);
 
 		if (!strstr(config, yes) && !strstr(config, module))
 			lacks = say_dup(word);
-		free(yes);
-		free(module);
 	}
-	free(list);
-	free(config);
 	return lacks;
 }
 
@@ -240,12 +223,12 @@ static char *host_config_lacks(const char *release, const char *words)
  */
 static bool host_left_out(struct doctor *d, const char *release, const char *conf)
 {
-	char *min = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MIN"),
-	     *max = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MAX");
-	char *config = host_value(conf, "BUILD_EXCLUSIVE_CONFIG"),
-	     *lacks = config ? host_config_lacks(release, config) : NULL;
-	char *version = say_fmt("%.*s", (int)strspn(release, "0123456789."), release);
-	char *untested = sysfs_root("/etc/ibnbd/allow-untested-kernels");
+	char *min __free(free) = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MIN"),
+	     *max __free(free) = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MAX");
+	char *config __free(free) = host_value(conf, "BUILD_EXCLUSIVE_CONFIG"),
+	     *lacks __free(free) = config ? host_config_lacks(release, config) : NULL;
+	char *version __free(free) = say_fmt("%.*s", (int)strspn(release, "0123456789."), release);
+	char *untested __free(free) = sysfs_root("/etc/ibnbd/allow-untested-kernels");
 	size_t before = d->nr;
 
 	if (min && strverscmp(version, min) < 0)
@@ -269,23 +252,16 @@ static bool host_left_out(struct doctor *d, const char *release, const char *con
 			say_fmt("ibnbd is not built for kernel %s: that was configured without %s",
 				release, lacks),
 			say_dup("boot a kernel that has it"));
-	free(min);
-	free(max);
-	free(config);
-	free(lacks);
-	free(version);
-	free(untested);
 	return d->nr != before;
 }
 
 /* The modules are neither built nor loaded: find out why. */
 static void host_not_built(struct doctor *d, const char *release)
 {
-	char *version = host_dkms_version(),
-	     *path = say_fmt("/usr/src/ibnbd-%s/dkms.conf", version ? version : "?");
-	char *conf = host_text(path, "");
+	char *version __free(free) = host_dkms_version(),
+	     *path __free(free) = say_fmt("/usr/src/ibnbd-%s/dkms.conf", version ? version : "?");
+	char *conf __free(free) = host_text(path, "");
 
-	free(path);
 	if (conf && host_left_out(d, release, conf))
 		;
 	else if (!host_has("/lib/modules/", release, "/build"))
@@ -302,8 +278,6 @@ static void host_not_built(struct doctor *d, const char *release)
 			say_fmt("the modules are not built for kernel %s", release),
 			say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log",
 				release, version));
-	free(conf);
-	free(version);
 }
 
 /* The last line of the kernel's log about a module of ours that has @words in it. */
@@ -327,13 +301,11 @@ static bool host_symbol_is(const char *line, const char *a, const char *b)
 /* The command that builds the modules anew for this kernel. Allocated. */
 static char *host_rebuild(const char *release)
 {
-	char *dkms = host_dkms_version(), *command;
+	char *dkms __free(free) = host_dkms_version();
 	const char *version = dkms ? dkms : IBNBD_VERSION;
 
-	command = say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s",
-			  version, release, version, release);
-	free(dkms);
-	return command;
+	return say_fmt("dkms build --force ibnbd/%s -k %s && dkms install --force ibnbd/%s -k %s",
+		       version, release, version, release);
 }
 
 /* The modules fit something else than what runs. */
@@ -363,8 +335,9 @@ static bool host_misfit(struct doctor *d, const char *rebuild)
 
 static void host_not_loaded(struct doctor *d, const char *release)
 {
-	char *line = secure_refusal(), *off = host_text("/proc/sys/kernel/modules_disabled", ""),
-	     *rebuild = host_rebuild(release);
+	char *line __free(free) = secure_refusal(),
+	     *off __free(free) = host_text("/proc/sys/kernel/modules_disabled", ""),
+	     *rebuild __free(free) = host_rebuild(release);
 	const char *hint = NULL, *why = secure_only(&hint);
 	bool never = off && !strcmp(off, "1");
 
@@ -382,9 +355,6 @@ static void host_not_loaded(struct doctor *d, const char *release)
 				    ""),
 		    never ? say_dup("reboot, and load it before kernel.modules_disabled is set: /etc/modules-load.d") :
 			    say_fmt("%smodprobe ibnbd-client", line || why ? "that first, then: " : ""));
-	free(line);
-	free(off);
-	free(rebuild);
 }
 
 /* A host that only exports does not need the client's driver. */
@@ -393,9 +363,9 @@ void doctor_modules(struct doctor *d)
 	bool client = d->s->client || d->client || !d->s->server,
 	     loaded = client ? d->s->client : d->s->server;
 	const char *name = client ? "ibnbd-client" : "ibnbd-server";
-	char *release = host_release(),
-	     *dir = sysfs_path(client ? "module/ibnbd_client" : "module/ibnbd_server");
-	char *version = sysfs_attr(dir, "version"),
+	char *release __free(free) = host_release(),
+	     *dir __free(free) = sysfs_path(client ? "module/ibnbd_client" : "module/ibnbd_server");
+	char *version __free(free) = sysfs_attr(dir, "version"),
 	     *upgraded = mapping_upgraded(client ? "ibnbd_client" : "ibnbd_server");
 
 	if (upgraded) {
@@ -417,9 +387,6 @@ void doctor_modules(struct doctor *d)
 	} else {
 		host_not_built(d, release);
 	}
-	free(version);
-	free(dir);
-	free(release);
 }
 
 /* ---- RDMA devices ---- */
@@ -427,8 +394,9 @@ void doctor_modules(struct doctor *d)
 static void host_port(struct doctor *d, const char *dev, const char *ports, const char *port,
 		      bool *active)
 {
-	char *dir = say_fmt("%s/%s", ports, port), *state = sysfs_attr(dir, "state"),
-	     *layer = sysfs_attr(dir, "link_layer");
+	char *dir __free(free) = say_fmt("%s/%s", ports, port),
+	     *state __free(free) = sysfs_attr(dir, "state"),
+	     *layer __free(free) = sysfs_attr(dir, "link_layer");
 	bool up = state && strstr(state, "ACTIVE");
 
 	*active |= up;
@@ -442,27 +410,23 @@ static void host_port(struct doctor *d, const char *dev, const char *ports, cons
 			    say_dup(layer && !strcmp(layer, "InfiniBand") ?
 					    "cable, and a subnet manager on this fabric" :
 					    "ip link set INTERFACE up; cable"));
-	free(dir);
-	free(state);
-	free(layer);
 }
 
 void doctor_rdma(struct doctor *d)
 {
-	char *class = sysfs_path("class/infiniband");
-	char **devs, **ports;
+	char *class __free(free) = sysfs_path("class/infiniband");
+	char **devs __free(sysfs_list_free) = NULL, **ports;
 	bool active = false;
 	size_t i, j;
 
 	devs = sysfs_list(class, NULL);
 	for (i = 0; devs[i]; i++) {
-		char *path = say_fmt("%s/%s/ports", class, devs[i]);
+		char *path __free(free) = say_fmt("%s/%s/ports", class, devs[i]);
 
 		ports = sysfs_list(path, NULL);
 		for (j = 0; ports[j]; j++)
 			host_port(d, devs[i], path, ports[j], &active);
 		sysfs_list_free(ports);
-		free(path);
 	}
 	if (!devs[0])
 		doctor_find(
@@ -471,8 +435,6 @@ void doctor_rdma(struct doctor *d)
 	else if (!active)
 		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("no port of an RDMA device is active"),
 			    say_dup("rdma link"));
-	sysfs_list_free(devs);
-	free(class);
 }
 
 /* ---- servers ---- */
@@ -586,13 +548,12 @@ void doctor_servers(struct doctor *d)
 		if (e->bad || state_dev_of(d->s, e->map.sessname, e->map.device_path))
 			continue;
 		for (j = 0; j < e->map.nr_paths; j++) {
-			char *why = host_wrong_source(&e->map.path[j]);
+			char *why __free(free) = host_wrong_source(&e->map.path[j]);
 
 			if (why)
 				doctor_find(
 					d, "source", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
 					say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="));
-			free(why);
 			host_server(d, e, &e->map.path[j], 1);
 		}
 		for (j = 0; j < e->nr_hosts; j++)

@@ -26,16 +26,15 @@ static bool key_is_good(struct doctor *d, const char *name, bool next)
 
 static size_t keys_files(struct doctor *d, bool ring)
 {
-	char **names = key_names();
+	char **names __free(sysfs_list_free) = key_names();
 	size_t i, good = 0;
-	char *why;
+	char *why __free(free) = NULL;
 	int next;
 
 	if (key_dir_check(&why))
 		doctor_find(d, "key", DOCTOR_ERROR,
 			    say_fmt("cannot read " KEY_FILE_DIR ": %s", why),
 			    say_dup("make it a directory that belongs to root alone"));
-	free(why);
 	for (i = 0; names[i]; i++) {
 		for (next = 0; next < 2; next++) {
 			if (!key_is_good(d, names[i], next))
@@ -48,7 +47,6 @@ static size_t keys_files(struct doctor *d, bool ring)
 					    say_fmt("ibnbd key load %s", names[i]));
 		}
 	}
-	sysfs_list_free(names);
 	return good;
 }
 
@@ -65,7 +63,7 @@ static bool key_has_file(const char *name)
 /* A loaded key whose file was deleted stays valid until `ibnbd key load` or `remove` drops it. */
 static void keys_without_file(struct doctor *d)
 {
-	char **names = keyring_names(), *path;
+	char **names __free(sysfs_list_free) = keyring_names(), *path;
 	size_t i;
 	int next;
 
@@ -86,7 +84,6 @@ static void keys_without_file(struct doctor *d)
 			free(path);
 		}
 	}
-	sysfs_list_free(names);
 }
 
 /* A key that has a file is skipped: keys_files() checks it. */

@@ -37,15 +37,13 @@ static bool mirror_together(const struct mirror *m, size_t a, size_t b)
 /* When the record was written: since then it has been as it is. Allocated. */
 static char *mirror_since(const struct mirror_conf *conf)
 {
-	char *below = say_fmt("%s/%s", MIRROR_RECORDS, conf->name), *path = sysfs_root(below),
-	     when[32] = "?";
+	char *below __free(free) = say_fmt("%s/%s", MIRROR_RECORDS, conf->name),
+	     *path __free(free) = sysfs_root(below), when[32] = "?";
 	struct stat st;
 	struct tm tm;
 
 	if (!stat(path, &st) && localtime_r(&st.st_mtime, &tm))
 		strftime(when, sizeof(when), "%F %T", &tm);
-	free(path);
-	free(below);
 	return say_dup(when);
 }
 
@@ -81,8 +79,9 @@ static void mirror_legs(struct doctor *d, const struct mirror *m)
 static void mirror_one(struct doctor *d, const struct mirror *m)
 {
 	const struct mirror_conf *c = m->conf;
-	char *since = mirror_since(c), *bitmap = m->runs ? md_attr(m->md, "bitmap/location") : NULL,
-	     *lacks = NULL;
+	char *since __free(free) = mirror_since(c),
+	     *bitmap __free(free) = m->runs ? md_attr(m->md, "bitmap/location") : NULL,
+	     *lacks __free(free) = NULL;
 	size_t i, whole = 0;
 
 	for (i = 0; i < c->nr; i++) {
@@ -111,9 +110,6 @@ static void mirror_one(struct doctor *d, const struct mirror *m)
 			     say_fmt("mirror %s has no bitmap: each return costs a whole copy", c->name),
 			     say_fmt("mdadm --grow /dev/%s --bitmap=internal --bitmap-chunk=4M", m->md));
 	mirror_legs(d, m);
-	free(lacks);
-	free(bitmap);
-	free(since);
 }
 
 void doctor_mirrors(struct doctor *d)

@@ -17,11 +17,10 @@
 
 static struct file_text secure_read(const char *name)
 {
-	char *path = sysfs_root(name);
+	char *path __free(free) = sysfs_root(name);
 	struct file_text f;
 
 	file_read(path, FILE_HOSTS, false, &f);
-	free(path);
 	return f;
 }
 
@@ -94,8 +93,9 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 
 const char *secure_only(const char **hint)
 {
-	char *dir = sysfs_path("module/module/parameters"), *enforce = sysfs_attr(dir, "sig_enforce"),
-	     *cmdline, *lockdown;
+	char *dir = sysfs_path("module/module/parameters"),
+	     *enforce __free(free) = sysfs_attr(dir, "sig_enforce"), *cmdline __free(free) = NULL,
+	     *lockdown __free(free) = NULL;
 	const char *why = NULL;
 
 	free(dir);
@@ -118,9 +118,6 @@ const char *secure_only(const char **hint)
 				SECURE_SIGN "; nothing ends a lockdown but a reboot into a kernel without it";
 	}
 	free(dir);
-	free(enforce);
-	free(lockdown);
-	free(cmdline);
 	return why;
 }
 

@@ -41,17 +41,15 @@ static char *exports_users(char **users)
 
 static char *exports_used(const struct state_export *e)
 {
-	char *dir = say_fmt("%s/block_dev", e->dir), *used;
+	char *dir __free(free) = say_fmt("%s/block_dev", e->dir);
 
-	used = exports_users(e->block_dev ? mapping_disk_users(dir) : mapping_file_users(e->name));
-	free(dir);
-	return used;
+	return exports_users(e->block_dev ? mapping_disk_users(dir) : mapping_file_users(e->name));
 }
 
 /* Check an export that clients have open. */
 static void exports_mapped(struct doctor *d, const struct state_export *e)
 {
-	char *used = exports_used(e);
+	char *used __free(free) = exports_used(e);
 	const struct state_open *o = e->opens;
 	int64_t i, writer = -1;
 
@@ -76,7 +74,6 @@ static void exports_mapped(struct doctor *d, const struct state_export *e)
 			d, "export", DOCTOR_WARNING,
 			say_fmt("%s is exported without an identity: %s", e->name, e->identity),
 			say_dup("clients cannot tell it from another disk: mount sysfs at /sys and proc at /proc, let the kernel read them, and: ibnbd server close it; dmesg names the file"));
-	free(used);
 }
 
 static bool exports_has(const struct doctor *d, const char *block_dev)
@@ -190,7 +187,7 @@ static void doctor_serverd(struct doctor *d)
 	const char *search = c->value[SERVER_dev_search_path], *auth = c->value[SERVER_auth],
 		   *claim = c->value[SERVER_claim];
 	struct exports_offers offers = { d, !claim || *claim == 'Y' };
-	char *at = sysfs_root(STATE_SERVERD);
+	char *at __free(free) = sysfs_root(STATE_SERVERD);
 	size_t i, n = 0;
 
 	for (i = 0; i < d->s->nr_exports; i++)
@@ -201,16 +198,16 @@ static void doctor_serverd(struct doctor *d)
 		server_offers(search, exports_offered, &offers);
 	if (search && !(auth && !strcmp(auth, "required")))
 		policy_anybody(d, p, search, c->value[SERVER_allow], "ibnbd-serverd");
-	free(at);
 	policy_conf_free(p);
 	server_conf_free(c);
 }
 
 void doctor_exports(struct doctor *d)
 {
-	char *dir = sysfs_path("module/ibnbd_server/parameters"),
-	     *search = sysfs_attr(dir, "dev_search_path"), *claim = sysfs_attr(dir, "claim"),
-	     *writers = sysfs_attr(dir, "writer_file"), *allow, *auth;
+	char *dir __free(free) = sysfs_path("module/ibnbd_server/parameters"),
+	     *search __free(free) = sysfs_attr(dir, "dev_search_path"),
+	     *claim __free(free) = sysfs_attr(dir, "claim"),
+	     *writers __free(free) = sysfs_attr(dir, "writer_file"), *allow, *auth;
 	struct exports_offers offers = { d, claim && !strcmp(claim, "Y") };
 	size_t i;
 
@@ -228,8 +225,4 @@ void doctor_exports(struct doctor *d)
 	}
 	if (d->s->serverd)
 		doctor_serverd(d);
-	free(writers);
-	free(claim);
-	free(search);
-	free(dir);
 }

@@ -52,7 +52,7 @@ static void disks_refuse(const struct server_offer *o, const char *to, int err)
 /* As the driver opens it for a client that writes. */
 static bool disks_check_one(const struct server_offer *o, void *arg)
 {
-	char *to = realpath(o->path, NULL);
+	char *to __free(free) = realpath(o->path, NULL);
 	struct disks_check *check = arg;
 	struct stat st;
 	int fd;
@@ -66,7 +66,6 @@ static bool disks_check_one(const struct server_offer *o, void *arg)
 			close(fd);
 		}
 	}
-	free(to);
 	return false;
 }
 
@@ -74,14 +73,13 @@ int group_disks_check(const struct group *g)
 {
 	const char *search = g->c->value[SERVER_dev_search_path];
 	struct disks_check check = { g, SAY_DONE };
-	char *late = server_offers_late(search);
+	char *late __free(free) = server_offers_late(search);
 
 	if (late) {
 		check.rc = say_error(SAY_NOTHING, "group %s: what %s leads to is not there",
 				     g->name, late);
 		say_hint("activate its volume group, or make its DRBD resource Primary, first");
 	}
-	free(late);
 	if (!check.rc)
 		server_offers(search, disks_check_one, &check);
 	return check.rc;
@@ -122,7 +120,8 @@ static bool disks_read_one(const struct server_offer *o, void *arg)
 /* An OPEN is answered when its record has been written there. */
 static void disks_write_state(struct disks_ask *ask, const struct group *g)
 {
-	char *path = say_fmt("%s/alive", g->dir), *text = say_fmt("%lld\n", (long long)time(NULL));
+	char *path __free(free) = say_fmt("%s/alive", g->dir),
+	     *text __free(free) = say_fmt("%lld\n", (long long)time(NULL));
 	int fd;
 
 	disks_now(ask, g->dir);
@@ -131,31 +130,26 @@ static void disks_write_state(struct disks_ask *ask, const struct group *g)
 		ask->rc = say_error(SAY_FAILED, "%s cannot be written: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	free(text);
-	free(path);
 }
 
 static int disks_ask_all(struct disks_ask *ask, const struct group *g)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS), *search, *late;
-	struct state *s;
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS), *search __free(free) = NULL,
+	     *late __free(free) = NULL;
+	struct state *s __free(state_free) = NULL;
 
 	disks_now(ask, "the driver ibnbd-server");
 	s = state_read();
 	if (!s->server)
 		ask->rc = say_error(SAY_FAILED, "the driver ibnbd-server is not loaded");
-	state_free(s);
 	search = sysfs_attr(dir, "dev_search_path");	/* the file may say something else by now */
-	free(dir);
 	if (!sysfs_dry_run)
 		disks_write_state(ask, g);
 	late = search ? server_offers_late(search) : NULL;
 	if (late)
 		ask->rc = say_error(SAY_FAILED, "what %s leads to is gone", late);
-	free(late);
 	if (search)
 		server_offers(search, disks_read_one, ask);
-	free(search);
 	return ask->rc;
 }
 
@@ -214,13 +208,12 @@ static int disks_child(const struct group *g, int64_t seconds,
 
 int group_disks_answer(const struct group *g, int64_t seconds)
 {
-	char *now;
+	char *now __free(free) = NULL;
 	int rc = disks_child(g, seconds, disks_ask_all, &now);
 
 	if (rc < 0)
 		rc = say_error(SAY_UNREACHABLE, "group %s: %s has not answered for %lld seconds",
 			       g->name, now, (long long)seconds);
-	free(now);
 	return rc;
 }
 

@@ -19,35 +19,30 @@
 
 static int state_write(const struct group *g, const char *name, const char *text)
 {
-	char *path = say_fmt("%s/%s", g->dir, name);
+	char *path __free(free) = say_fmt("%s/%s", g->dir, name);
 	int err = sysfs_dry_run ? 0 : file_replace(path, text, strlen(text));
 
 	if (sysfs_dry_run)
 		say_print("%s: %.*s", path, (int)strcspn(text, "\n"), text);
 	if (err)
 		say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err));
-	free(path);
 	return err ? SAY_FAILED : SAY_DONE;
 }
 
 static char *state_read_text(const struct group *g, const char *name)
 {
-	char *path = say_fmt("%s/%s", g->dir, name), *text = sysfs_text(path);
+	char *path __free(free) = say_fmt("%s/%s", g->dir, name), *text = sysfs_text(path);
 
-	free(path);
 	return text;
 }
 
 /* Is it on the file system that has this host's own configuration, and stays with this host? */
 static bool state_stays(const struct group *g)
 {
-	char *own = sysfs_root("/etc/ibnbd");
+	char *own __free(free) = sysfs_root("/etc/ibnbd");
 	struct stat here, there;
-	bool stays;
 
-	stays = !stat(own, &here) && !stat(g->dir, &there) && here.st_dev == there.st_dev;
-	free(own);
-	return stays;
+	return !stat(own, &here) && !stat(g->dir, &there) && here.st_dev == there.st_dev;
 }
 
 static int state_is_there(const struct group *g)
@@ -72,14 +67,11 @@ static int state_is_there(const struct group *g)
 
 int group_state_create(const struct group *g)
 {
-	char *text, *line = say_fmt("%s\n", g->name);
+	char *text, *line __free(free) = say_fmt("%s\n", g->name);
 	int rc;
 
-	if (sysfs_dry_run && access(g->dir, F_OK)) {
-		rc = state_write(g, "group", line);
-		free(line);
-		return rc;
-	}
+	if (sysfs_dry_run && access(g->dir, F_OK))
+		return state_write(g, "group", line);
 	if (!sysfs_dry_run && mkdir(g->dir, 0700) && errno != EEXIST && errno != ENOENT)
 		say_warn("cannot make %s: %s", g->dir, strerror(errno));
 	rc = state_is_there(g);
@@ -89,14 +81,13 @@ int group_state_create(const struct group *g)
 	else if (!rc && !text)
 		rc = state_write(g, "group", line);
 	free(text);
-	free(line);
 	return rc;
 }
 
 int group_state_check(const struct group *g)
 {
 	int rc = state_is_there(g);
-	char *text = rc ? NULL : state_read_text(g, "group");
+	char *text __free(free) = rc ? NULL : state_read_text(g, "group");
 
 	if (!rc && !text) {
 		rc = say_error(SAY_NOTHING, "%s has no state of group %s (%s/group)", g->dir,
@@ -107,22 +98,21 @@ int group_state_check(const struct group *g)
 		rc = say_error(SAY_USAGE, "%s has the state of group %s, not of %s", g->dir, text,
 			       g->name);
 	}
-	free(text);
 	return rc;
 }
 
 char *group_state_here(const char *name)
 {
-	char *below = say_fmt("/run/ibnbd/group-%s", name), *path = sysfs_root(below);
+	char *below __free(free) = say_fmt("/run/ibnbd/group-%s", name), *path = sysfs_root(below);
 
-	free(below);
 	return path;
 }
 
 /* Before the driver has its records: what a stop and a status go by, and no file that is edited. */
 static int state_note_here(const struct group *g)
 {
-	char *path = group_state_here(g->name), *line = say_fmt("%s\n", g->dir);
+	char *path __free(free) = group_state_here(g->name),
+	     *line __free(free) = say_fmt("%s\n", g->dir);
 	int err = 0;
 
 	if (!sysfs_dry_run) {
@@ -131,37 +121,33 @@ static int state_note_here(const struct group *g)
 	}
 	if (err)
 		say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err));
-	free(line);
-	free(path);
 	return err ? SAY_FAILED : SAY_DONE;
 }
 
 /* "HOST ID": machines that were cloned share the id, others the name. */
 static char *state_us(void)
 {
-	char *path = sysfs_root("/etc/machine-id"), *id = sysfs_text(path), host[256] = "", *us;
+	char *path __free(free) = sysfs_root("/etc/machine-id"),
+	     *id __free(free) = sysfs_text(path), host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	us = say_fmt("%s %s", host, id ? id : "-");
-	free(id);
-	free(path);
-	return us;
+	return say_fmt("%s %s", host, id ? id : "-");
 }
 
 char *group_state_owner(const struct group *g, bool *us)
 {
-	char *owner = state_read_text(g, "owner"), *we = state_us();
+	char *owner = state_read_text(g, "owner"), *we __free(free) = state_us();
 
 	*us = owner && !strcmp(owner, we);
 	if (owner)
 		owner[strcspn(owner, " ")] = 0;
-	free(we);
 	return owner;
 }
 
 int group_state_take(const struct group *g, bool force)
 {
-	char *we = state_us(), *line = say_fmt("%s\n", we), *owner;
+	char *we __free(free) = state_us(), *line __free(free) = say_fmt("%s\n", we),
+	     *owner __free(free) = NULL;
 	int rc = SAY_DONE;
 	bool us;
 
@@ -177,21 +163,18 @@ int group_state_take(const struct group *g, bool force)
 		rc = state_write(g, "owner", line);
 		rc = rc ? rc : state_note_here(g);
 	}
-	free(owner);
-	free(line);
-	free(we);
 	return rc;
 }
 
 int group_state_leave(const struct group *g)
 {
-	char *owner, *path = say_fmt("%s/owner", g->dir), *here = group_state_here(g->name);
+	char *owner __free(free) = NULL, *path __free(free) = say_fmt("%s/owner", g->dir),
+	     *here __free(free) = group_state_here(g->name);
 	int err = 0;
 	bool us;
 
 	if (!sysfs_dry_run)
 		file_remove(here, NULL);
-	free(here);
 	owner = group_state_owner(g, &us);
 	if (us && sysfs_dry_run)
 		say_print("%s is removed", path);
@@ -201,7 +184,5 @@ int group_state_leave(const struct group *g)
 	if (err)
 		say_warn("cannot remove %s: %s; the next server has to be started with --force",
 			 path, strerror(err));
-	free(owner);
-	free(path);
 	return SAY_DONE;
 }

@@ -131,11 +131,9 @@ void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS])
 
 int64_t mirror_mismatch(const struct mirror *m)
 {
-	char *text = m->runs ? md_attr(m->md, "mismatch_cnt") : NULL;
-	int64_t n = text ? strtoll(text, NULL, 10) : SYSFS_UNKNOWN;
+	char *text __free(free) = m->runs ? md_attr(m->md, "mismatch_cnt") : NULL;
 
-	free(text);
-	return n;
+	return text ? strtoll(text, NULL, 10) : SYSFS_UNKNOWN;
 }
 
 char *mirror_path(const struct mirror_conf *conf)
@@ -145,7 +143,8 @@ char *mirror_path(const struct mirror_conf *conf)
 
 int mirror_lock(const char *name, int seconds)
 {
-	char *below = say_fmt("/run/ibnbd/mirror-%s.lock", name), *path = sysfs_root(below);
+	char *below __free(free) = say_fmt("/run/ibnbd/mirror-%s.lock", name),
+	     *path __free(free) = sysfs_root(below);
 	const struct timespec step = { .tv_nsec = 100000000 };
 	struct flock lock = { .l_type = F_WRLCK };
 	int fd, tries = seconds * 10;
@@ -161,14 +160,12 @@ int mirror_lock(const char *name, int seconds)
 			nanosleep(&step, NULL);
 		}
 	}
-	free(path);
-	free(below);
 	return fd;
 }
 
 bool mirror_watched(void)
 {
-	char *path = sysfs_root("/run/ibnbd/mirror-" MIRROR_WATCH_LOCK ".lock");
+	char *path __free(free) = sysfs_root("/run/ibnbd/mirror-" MIRROR_WATCH_LOCK ".lock");
 	struct flock lock = { .l_type = F_WRLCK };
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	bool watched = fd < 0 ? errno == EACCES :
@@ -176,7 +173,6 @@ bool mirror_watched(void)
 
 	if (fd >= 0)
 		close(fd);
-	free(path);
 	return watched;
 }
 
@@ -250,7 +246,7 @@ int mirror_take_out(struct mirror *m, size_t leg)
 /* Open it again, if it is fenced. */
 static int mirror_open(struct mirror *m, size_t leg)
 {
-	char *file = say_fmt("%s/ibnbd/remap_device", m->leg[leg].dev->dir);
+	char *file __free(free) = say_fmt("%s/ibnbd/remap_device", m->leg[leg].dev->dir);
 	int err = 0, tries = MIRROR_TRIES;
 
 	while (m->leg[leg].disk != MIRROR_OPEN && tries--) {
@@ -266,7 +262,6 @@ static int mirror_open(struct mirror *m, size_t leg)
 	}
 	if (!sysfs_dry_run && m->leg[leg].disk != MIRROR_OPEN)
 		mirror_failed(m, leg, "open", m->leg[leg].dev ? mapping_reason(file, err) : NULL);
-	free(file);
 	return sysfs_dry_run || m->leg[leg].disk == MIRROR_OPEN ? SAY_DONE : SAY_FAILED;
 }
 

@@ -41,8 +41,8 @@ struct create {
 /* Words behind the session that are no options are paths, as on the command line of `map`. */
 static char *create_line(const char *name, char letter, const char *said)
 {
-	char *copy = say_dup(said), *line = say_fmt("%s-%c", name, letter), *longer, *word,
-	     *save = NULL;
+	char *copy __free(free) = say_dup(said), *line = say_fmt("%s-%c", name, letter), *longer,
+	     *word, *save = NULL;
 	size_t nr = 0;
 
 	for (word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
@@ -54,7 +54,6 @@ static char *create_line(const char *name, char letter, const char *said)
 	}
 	longer = say_fmt("%s\n", line);
 	free(line);
-	free(copy);
 	return longer;
 }
 
@@ -136,7 +135,7 @@ static int create_apart(const struct create *c)
 	for (i = 0; i < c->nr; i++)
 		for (j = i + 1; j < c->nr && !rc; j++) {
 			const struct maps_entry *a = &c->leg[i].e, *b = &c->leg[j].e;
-			char *same = create_same_address(a, b);
+			char *same __free(free) = create_same_address(a, b);
 
 			if (!strcmp(a->name, b->name) ||
 			    (!strcmp(a->map.sessname, b->map.sessname) &&
@@ -148,7 +147,6 @@ static int create_apart(const struct create *c)
 						   a->map.sessname);
 			else if (same)
 				rc = create_refuse(c, "two legs are on one server, ", same);
-			free(same);
 		}
 	return rc;
 }
@@ -163,10 +161,10 @@ static bool create_fits(const struct state_dev *d, const struct create_leg *leg)
 
 static int create_map(struct create *c, struct create_leg *leg)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev_of(s, leg->e.map.sessname, leg->e.map.device_path);
 	struct ibnbd_map map = leg->e.map;
-	char *kname = NULL, *why = NULL;
+	char *kname = NULL, *why __free(free) = NULL;
 	int rc = SAY_DONE, err;
 
 	if (d && !create_fits(d, leg)) {
@@ -183,8 +181,6 @@ static int create_map(struct create *c, struct create_leg *leg)
 	if (!rc)
 		maps_run_shared(&map);
 	free(kname);
-	free(why);
-	state_free(s);
 	return rc;
 }
 
@@ -212,11 +208,10 @@ static void create_undo(struct create *c)
 /* Describes the content of the disk. Allocated; NULL: it is empty. */
 static char *create_content(const struct state_dev *d)
 {
-	char *path = sysfs_root(d->path), *what = NULL;
+	char *path __free(free) = sysfs_root(d->path), *what = NULL;
 	blkid_probe probe = blkid_new_probe_from_filename(path);
 	const char *type;
 
-	free(path);
 	if (!probe)
 		return say_dup("something that cannot be read");
 	blkid_probe_enable_partitions(probe, 1);
@@ -253,10 +248,9 @@ static int create_look(struct create *c, size_t i)
 		rc = create_refuse(c, "the legs have different sizes: ", leg->e.name);
 	what = rc ? NULL : create_content(leg->dev);
 	if (what) {
-		char *more = say_fmt("%s on %s", what, leg->e.name);
+		char *more __free(free) = say_fmt("%s on %s", what, leg->e.name);
 
 		rc = create_refuse(c, "there is content, which would be lost: ", more);
-		free(more);
 	}
 	free(what);
 	return rc;
@@ -275,9 +269,11 @@ static char *create_uuid(void)
 
 static int create_array(const struct create *c, const struct mirror_conf *conf)
 {
-	char *path = mirror_path(conf), *name = say_fmt("--name=%s", c->name),
-	     *uuid = say_fmt("--uuid=%s", conf->uuid), *nr = say_fmt("--raid-devices=%zu", c->nr),
-	     *disk[MIRROR_LEGS] = { NULL }, *said;
+	char *path __free(free) = mirror_path(conf),
+	     *name __free(free) = say_fmt("--name=%s", c->name),
+	     *uuid __free(free) = say_fmt("--uuid=%s", conf->uuid),
+	     *nr __free(free) = say_fmt("--raid-devices=%zu", c->nr), *disk[MIRROR_LEGS] = { NULL },
+	     *said __free(free) = NULL;
 	const char *words[16 + MIRROR_LEGS] = {
 		"--create", path, "--run", "--level=1", "--metadata=1.2", nr, "--homehost=any",
 		name, uuid, "--bitmap=internal", "--bitmap-chunk=4M", "--failfast"
@@ -298,11 +294,6 @@ static int create_array(const struct create *c, const struct mirror_conf *conf)
 			       said ? said : "?");
 	for (i = 0; i < c->nr; i++)
 		free(disk[i]);
-	free(said);
-	free(path);
-	free(name);
-	free(uuid);
-	free(nr);
 	return rc;
 }
 
@@ -409,18 +400,16 @@ int cmd_mirror_create_run(struct cmd_args *a)
 /* The first letter that no mapping has which is saved: of a leg, or of one that was a leg. */
 static char create_letter(const struct mirror_conf *conf)
 {
-	struct maps *m = maps_load(NULL);
+	struct maps *m __free(maps_free) = maps_load(NULL);
 	bool taken = true;
 	char letter = 'a';
 
 	while (taken && letter < 'z') {
-		char *name = say_fmt("%s-%c", conf->name, letter);
+		char *name __free(free) = say_fmt("%s-%c", conf->name, letter);
 
 		taken = maps_find(m, name);
 		letter += taken;
-		free(name);
 	}
-	maps_free(m);
 	return letter;
 }
 
@@ -450,7 +439,7 @@ int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *co
 {
 	struct create c = { .a = a, .name = conf->name, .nr = 1 };
 	struct create_leg *new = &c.leg[0];
-	char *old = say_dup(conf->leg[leg].name);
+	char *old __free(free) = say_dup(conf->leg[leg].name);
 	unsigned int healthy = 0;
 	size_t i;
 	int rc = create_parse(&c, 0, create_letter(conf), a->words[2]);
@@ -484,6 +473,5 @@ int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *co
 		say_hint("ibnbd unmap --forget %s, which is no leg any more", old);
 	maps_free(new->m);
 	state_free(c.s);
-	free(old);
 	return rc;
 }

@@ -399,7 +399,7 @@ static void watch_look(struct watch *w)
 {
 	size_t nr, i;
 	struct mirror_conf *list = mirror_conf_load(&nr, &w->refused, !w->refused);
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 
 	watch_gone(w, list, nr);
 	for (i = 0; i < nr; i++) {
@@ -418,7 +418,6 @@ static void watch_look(struct watch *w)
 		}
 		mirror_free(&m);
 	}
-	state_free(s);
 	mirror_conf_free(list, nr);
 }
 
@@ -456,7 +455,7 @@ static bool watch_news(int uevents)
 /* Until there is news: a uevent, an event of md, or time has passed. */
 static void watch_sleep(int uevents)
 {
-	char *path = sysfs_root("/proc/mdstat");
+	char *path __free(free) = sysfs_root("/proc/mdstat");
 	/* An event of md is new to each process that has opened the file before it. */
 	struct pollfd p[] = { { .fd = uevents, .events = POLLIN },
 			      { .fd = open(path, O_RDONLY | O_CLOEXEC), .events = POLLPRI } };
@@ -467,7 +466,6 @@ static void watch_sleep(int uevents)
 			break;
 	if (p[1].fd >= 0)
 		close(p[1].fd);
-	free(path);
 }
 
 int cmd_mirror_watch_run(struct cmd_args *a)

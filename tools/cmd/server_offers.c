@@ -79,14 +79,13 @@ static bool offers_dir(const struct offers_walk *w, const char *dir, const char 
 
 static bool offers_walk(const struct offers_walk *w, const char *search)
 {
-	char *top = sysfs_root(search), *token = strstr(top, "/" IBNBD_EXPORT_TOKEN);
+	char *top __free(free) = sysfs_root(search), *token = strstr(top, "/" IBNBD_EXPORT_TOKEN);
 	bool done = false;
 
 	if (token)
 		*token = 0;
 	if (token || !ibnbd_export_follows(search))
 		done = offers_dir(w, *top ? top : "/", NULL, NULL, token ? 2 : 1, token != NULL);
-	free(top);
 	return done;
 }
 

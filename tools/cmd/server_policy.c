@@ -26,7 +26,8 @@ static int policy_gone(const struct policy_conf *now, const char *path)
 
 static int policy_write(const struct policy_conf *c, const char *path)
 {
-	char *ctl = sysfs_path(POLICY_CTL), *text = policy_conf_text(c), *from = say_word(path);
+	char *ctl __free(free) = sysfs_path(POLICY_CTL), *text __free(free) = policy_conf_text(c),
+	     *from __free(free) = say_word(path);
 	int err = 0;
 
 	if (sysfs_dry_run) {
@@ -40,9 +41,6 @@ static int policy_write(const struct policy_conf *c, const char *path)
 			  strerror(err));
 		say_hint("its log says why: journalctl -k");
 	}
-	free(from);
-	free(text);
-	free(ctl);
 	return say_exit_of(err);
 }
 
@@ -224,13 +222,10 @@ static bool policy_open_offer(const struct server_offer *o, void *arg)
 /* Names of two lengths: a pattern with as many ? as the one has bytes may be about that alone. */
 static bool policy_open_pattern(const struct ibnbd_policy_rules *p, const char *pattern)
 {
-	char *one = policy_instance(pattern, POLICY_OTHER),
-	     *other = policy_instance(pattern, POLICY_OTHER "\x7f");
-	bool open = policy_conf_anybody_writes(p, one) || policy_conf_anybody_writes(p, other);
+	char *one __free(free) = policy_instance(pattern, POLICY_OTHER),
+	     *other __free(free) = policy_instance(pattern, POLICY_OTHER "\x7f");
 
-	free(one);
-	free(other);
-	return open;
+	return policy_conf_anybody_writes(p, one) || policy_conf_anybody_writes(p, other);
 }
 
 /* Of names that cannot be listed: which may any client write to? */

@@ -103,8 +103,8 @@ static const char *server_want(const struct server_conf *c, enum server_key_id i
 
 static int server_set(const struct server_conf *c, const char *dir, enum server_key_id id)
 {
-	char *now = sysfs_attr(dir, server_keys[id].key),
-	     *file = say_fmt("%s/%s", dir, server_keys[id].key);
+	char *now __free(free) = sysfs_attr(dir, server_keys[id].key),
+	     *file __free(free) = say_fmt("%s/%s", dir, server_keys[id].key);
 	const char *want = server_want(c, id);
 	int rc = SAY_DONE, err;
 
@@ -119,8 +119,6 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 				  strerror(err));
 		rc = say_exit_of(err);
 	}
-	free(file);
-	free(now);
 	return rc;
 }
 
@@ -201,8 +199,8 @@ static char *server_stays(const struct server_conf *c, const char *dir, enum ser
 static int server_fixed(struct cmd_args *a, const struct server_conf *c, const char *dir,
 			bool *unloaded)
 {
-	struct state *s = state_read();
-	char *stays = NULL;
+	struct state *s __free(state_free) = state_read();
+	char *stays __free(free) = NULL;
 	int rc = SAY_DONE, i;
 
 	for (i = 0; i < SERVER_NR_PARAMETERS && !stays; i++)
@@ -219,19 +217,15 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 				"ibnbd server stop --force takes their disks away; then systemctl restart ibnbd-server" :
 				"modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
 	}
-	state_free(s);
-	free(stays);
 	return rc;
 }
 
 /* Would server.conf's value of this key let the running server do more than it does now? */
 static bool server_loosens(const struct server_conf *c, const char *dir, enum server_key_id id)
 {
-	char *now = sysfs_attr(dir, server_keys[id].key);
-	bool looser = server_conf_loosens(id, now ? now : "", server_want(c, id));
+	char *now __free(free) = sysfs_attr(dir, server_keys[id].key);
 
-	free(now);
-	return looser;
+	return server_conf_loosens(id, now ? now : "", server_want(c, id));
 }
 
 /*
@@ -273,7 +267,7 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 static void server_wait(const struct server_conf *c, const char *dir, int64_t seconds)
 {
 	const char *search = server_want(c, SERVER_dev_search_path);
-	char *now = sysfs_attr(dir, "dev_search_path"), *late = NULL;
+	char *now __free(free) = sysfs_attr(dir, "dev_search_path"), *late = NULL;
 	int64_t polls = seconds == MAPS_FOREVER ? INT64_MAX : seconds * SERVER_POLLS, n;
 
 	for (n = 0; !(now && *now) && *search && n <= polls; n++) {
@@ -290,13 +284,12 @@ static void server_wait(const struct server_conf *c, const char *dir, int64_t se
 		say_warn("not there yet: %s; clients that have it mapped wait as long as their hold= says",
 			 late);
 	free(late);
-	free(now);
 }
 
 static int server_start(struct cmd_args *a, const struct server_conf *c,
 			const struct policy_conf *p, int64_t wait, int (*ready)(void *), void *arg)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS);
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
 	int rc;
 
 	server_wait(c, dir, sysfs_dry_run ? 0 : wait);
@@ -307,7 +300,6 @@ static int server_start(struct cmd_args *a, const struct server_conf *c,
 		rc = say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded");
 	else if (!rc)
 		rc = server_modprobe(c, p);
-	free(dir);
 	return rc;
 }
 
@@ -350,7 +342,7 @@ int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), 
 /* Refuses to start the server of server.conf while a group is active here. */
 static int server_alone(void *arg)
 {
-	char *group = group_active();
+	char *group __free(free) = group_active();
 	int rc = SAY_DONE;
 
 	if (group) {
@@ -359,7 +351,6 @@ static int server_alone(void *arg)
 		say_hint("ibnbd group start %s applies its changes; ibnbd group stop %s ends it",
 			 group, group);
 	}
-	free(group);
 	return rc;
 }
 
@@ -376,7 +367,7 @@ int cmd_server_start_run(struct cmd_args *a)
 
 int cmd_server_stop_run(struct cmd_args *a)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS), *file;
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS), *file;
 	struct state *s = state_read();
 	int rc = SAY_DONE, err;
 
@@ -395,6 +386,5 @@ int cmd_server_stop_run(struct cmd_args *a)
 		rc = say_exit_of(err);
 	}
 	state_free(s);
-	free(dir);
 	return rc;
 }

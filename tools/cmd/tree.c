@@ -49,7 +49,7 @@ static const char *const tree_md[] = {
 /* Allocated. */
 static char *tree_mirror_state(const struct mirror *m)
 {
-	char *action = m->runs ? md_attr(m->md, "sync_action") : NULL, *words;
+	char *action __free(free) = m->runs ? md_attr(m->md, "sync_action") : NULL, *words;
 	size_t i, whole = 0;
 	int percent = m->runs ? md_progress(m->md) : -1;
 
@@ -62,7 +62,6 @@ static char *tree_mirror_state(const struct mirror *m)
 				percent);
 	else
 		words = say_dup(whole < m->conf->nr ? "degraded" : "whole");
-	free(action);
 	return words;
 }
 
@@ -75,7 +74,7 @@ static const struct state_session *tree_leg_session(const struct mirror *m, size
 
 void tree_mirror(const struct mirror *m, bool sessions)
 {
-	char *words = tree_mirror_state(m);
+	char *words __free(free) = tree_mirror_state(m);
 	size_t i;
 
 	say_print("%s  /dev/%s  %s", m->conf->name, m->md ? m->md : "-", words);
@@ -98,12 +97,12 @@ void tree_mirror(const struct mirror *m, bool sessions)
 		tree_session_head(sess);
 		tree_paths(sess, last ? "      " : "│     ", 0);
 	}
-	free(words);
 }
 
 void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 {
-	char *words = tree_mirror_state(m), *path = m->runs ? say_fmt("/dev/%s", m->md) : NULL;
+	char *words __free(free) = tree_mirror_state(m),
+	     *path __free(free) = m->runs ? say_fmt("/dev/%s", m->md) : NULL;
 	size_t i;
 
 	json_object(j, NULL);
@@ -130,8 +129,6 @@ void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 	}
 	json_end(j);
 	json_end(j);
-	free(words);
-	free(path);
 }
 
 /* ---- all of them ---- */
@@ -188,13 +185,11 @@ static bool tree_session_wanted(const struct cmd_args *a, const struct state *s,
 
 static void tree_disk_row(const struct cmd_args *a, const struct state_dev *d)
 {
-	char *size = table_size(d->size, ARG(a, bytes)),
-	     *state = table_state(d, d->state_detail ? d->state_detail : d->state);
+	char *size __free(free) = table_size(d->size, ARG(a, bytes)),
+	     *state __free(free) = table_state(d, d->state_detail ? d->state_detail : d->state);
 
 	say_print("%s %s %s %s%s%s", d->path, d->device_path ? d->device_path : "?", size, state,
 		  d->name ? " " : "", d->name ? d->name : "");
-	free(state);
-	free(size);
 }
 
 static void tree_session(const struct cmd_args *a, const struct state *s,
@@ -256,7 +251,7 @@ void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
 
 void tree_all_json(struct json *j, const struct cmd_args *a, struct state *s, const bool *wanted)
 {
-	struct state_session *some = say_alloc((s->nr_sessions + 1) * sizeof(*some));
+	struct state_session *some __free(free) = say_alloc((s->nr_sessions + 1) * sizeof(*some));
 	size_t n = 0, i, disks;
 
 	json_array(j, "mirrors");
@@ -266,5 +261,4 @@ void tree_all_json(struct json *j, const struct cmd_args *a, struct state *s, co
 		if (tree_session_wanted(a, s, &s->sessions[i], wanted, NULL, &disks))
 			some[n++] = s->sessions[i];
 	table_json_sessions(j, "sessions", some, n);
-	free(some);
 }

@@ -61,7 +61,7 @@ static char *file_readers(const struct stat *st, const char *path, char **hint)
  */
 static char *file_chain(const char *path, size_t skip, unsigned int depth, char **hint)
 {
-	char *part = say_dup(path), *slash, *why = NULL, *what, *next, to[PATH_MAX];
+	char *part __free(free) = say_dup(path), *slash, *why = NULL, *what, *next, to[PATH_MAX];
 	struct stat st;
 	ssize_t n;
 	char kept;
@@ -96,13 +96,13 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 		}
 		*slash = kept;
 	}
-	free(part);
 	return why;
 }
 
 char *file_distrust(const char *path, char **hint)
 {
-	char *root = sysfs_root(""), *here = *path == '/' ? NULL : getcwd(NULL, 0), *full, *why;
+	char *root __free(free) = sysfs_root(""),
+	     *here __free(free) = *path == '/' ? NULL : getcwd(NULL, 0), *full __free(free) = NULL;
 	size_t skip = strlen(root);
 
 	*hint = NULL;
@@ -110,11 +110,7 @@ char *file_distrust(const char *path, char **hint)
 	/*
 	 * The directories that lead to IBNBD_ROOT are not judged: the user has chosen them.
 	 */
-	why = file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, hint);
-	free(full);
-	free(here);
-	free(root);
-	return why;
+	return file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, hint);
 }
 
 /* ---- reading ---- */
@@ -306,27 +302,25 @@ char *file_dir_of(const char *path)
 
 void file_mkdirs(const char *path)
 {
-	char *copy = say_dup(path), *p;
+	char *copy __free(free) = say_dup(path), *p;
 
 	for (p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
 		*p = 0;
 		mkdir(copy, 0755);
 		*p = '/';
 	}
-	free(copy);
 }
 
 /* A rename or removal is on the disk when its directory is. */
 static void file_sync_dir(const char *path)
 {
-	char *dir = file_dir_of(path);
+	char *dir __free(free) = file_dir_of(path);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		fsync(fd);
 		close(fd);
 	}
-	free(dir);
 }
 
 static int file_put(int fd, const char *text, size_t len, mode_t mode)
@@ -343,8 +337,8 @@ static int file_put(int fd, const char *text, size_t len, mode_t mode)
 
 int file_replace(const char *path, const char *text, size_t len)
 {
-	char *real = realpath(path, NULL), *to = real ? real : say_dup(path),
-	     *temp = say_fmt("%s.XXXXXX", to);
+	char *real = realpath(path, NULL), *to __free(free) = real ? real : say_dup(path),
+	     *temp __free(free) = say_fmt("%s.XXXXXX", to);
 	int fd = mkostemp(temp, O_CLOEXEC), err = fd < 0 ? errno : 0;
 	struct stat st;
 
@@ -358,8 +352,6 @@ int file_replace(const char *path, const char *text, size_t len)
 		file_sync_dir(to);
 	else if (fd >= 0)
 		unlink(temp);
-	free(temp);
-	free(to);
 	return err;
 }
 

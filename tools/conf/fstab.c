@@ -54,7 +54,8 @@ static char *fstab_path(const char *source)
 /* The kernel's name of the block device at @path, allocated, or NULL. */
 static char *fstab_kname(const char *path)
 {
-	char *file = sysfs_root(path), *real = realpath(file, NULL), *link, *name = NULL;
+	char *file __free(free) = sysfs_root(path), *real __free(free) = realpath(file, NULL),
+	     *link, *name = NULL;
 	struct stat st;
 
 	if (real && !stat(real, &st) && S_ISBLK(st.st_mode)) {
@@ -64,16 +65,15 @@ static char *fstab_kname(const char *path)
 	} else if (real && sysfs_redirected()) {
 		name = say_dup(strrchr(real, '/') + 1);
 	}
-	free(real);
-	free(file);
 	return name;
 }
 
 static bool fstab_upon_ours(const char *kname, int depth)
 {
-	char *dir = sysfs_path("class/block/%s", kname), *slaves = say_fmt("%s/slaves", dir),
-	     *part = say_fmt("%s/partition", dir);
-	char **names = sysfs_list(slaves, NULL), *real;
+	char *dir __free(free) = sysfs_path("class/block/%s", kname),
+	     *slaves __free(free) = say_fmt("%s/slaves", dir),
+	     *part __free(free) = say_fmt("%s/partition", dir);
+	char **names __free(sysfs_list_free) = sysfs_list(slaves, NULL), *real __free(free) = NULL;
 	bool ours = !strncmp(kname, "ibnbd", 5);
 	size_t i;
 
@@ -84,11 +84,6 @@ static bool fstab_upon_ours(const char *kname, int depth)
 		*strrchr(real, '/') = 0;
 		ours = fstab_upon_ours(strrchr(real, '/') + 1, depth - 1);
 	}
-	free(real);
-	sysfs_list_free(names);
-	free(part);
-	free(slaves);
-	free(dir);
 	return ours;
 }
 
@@ -225,7 +220,8 @@ static bool fstab_below(const char *path, const char *at)
 /* The path without links, as far as it exists now: what lies on a mount may not. Allocated. */
 static char *fstab_real(const char *path)
 {
-	char *root = sysfs_root(""), *file = say_fmt("%s%s", root, path), *real, *whole = NULL;
+	char *root __free(free) = sysfs_root(""), *file __free(free) = say_fmt("%s%s", root, path),
+	     *real, *whole = NULL;
 	size_t len = strlen(file), skip = strlen(root);
 
 	while (!whole && len > skip) {
@@ -237,8 +233,6 @@ static char *fstab_real(const char *path)
 		while (--len > skip && path[len - skip] != '/')
 			;
 	}
-	free(file);
-	free(root);
 	return whole ? whole : say_dup(path);
 }
 
@@ -246,7 +240,7 @@ static char *fstab_real(const char *path)
 static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char *path)
 {
 	const struct fstab_use *u, *found = NULL;
-	char *real = fstab_real(path);
+	char *real __free(free) = fstab_real(path);
 
 	for (u = uses; u->file && !found; u++) {
 		char *at = strchr(u->target, '/') ? say_dup(u->target) :
@@ -256,7 +250,6 @@ static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char
 			found = u;
 		free(at);
 	}
-	free(real);
 	return found;
 }
 
@@ -267,7 +260,7 @@ static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char
 static const struct fstab_use *fstab_list(const struct maps *m, const struct fstab_use *uses,
 					  const char *text, char **disk)
 {
-	char *list = say_dup(text), *path, *save = NULL, *hash;
+	char *list __free(free) = say_dup(text), *path, *save = NULL, *hash;
 	const struct fstab_use *on = NULL;
 
 	for (path = strtok_r(list, ":", &save); path && !on && !*disk;
@@ -281,7 +274,6 @@ static const struct fstab_use *fstab_list(const struct maps *m, const struct fst
 		else if (*path == '/')
 			on = fstab_on(uses, path);
 	}
-	free(list);
 	return on;
 }
 
@@ -289,7 +281,8 @@ static const struct fstab_use *fstab_needs(const struct maps *m, const struct fs
 					   const struct fstab_row *r, char **disk)
 {
 	const struct fstab_use *on = fstab_list(m, uses, r->source, disk);
-	char *options = say_dup(r->options), *word, *rest = options, *parent;
+	char *options __free(free) = say_dup(r->options), *word, *rest = options,
+	     *parent __free(free) = NULL;
 	size_t i;
 
 	if (!on && !*disk && r->key)
@@ -303,8 +296,6 @@ static const struct fstab_use *fstab_needs(const struct maps *m, const struct fs
 		*strrchr(parent, '/') = 0;
 		on = fstab_on(uses, parent);
 	}
-	free(parent);
-	free(options);
 	return on;
 }
 
@@ -370,7 +361,8 @@ static void fstab_line(const struct maps *m, struct maps *said, size_t file,
 		       const char *source, const char *target, const char *options, const char *key)
 {
 	const char *path = said->files[file].path;
-	char *inner = fstab_wholly_quoted(source), *plain = fstab_unquoted(inner ? inner : source);
+	char *inner __free(free) = fstab_wholly_quoted(source),
+	     *plain __free(free) = fstab_unquoted(inner ? inner : source);
 
 	fstab_plain_path(plain);
 	if (fstab_half_quoted(source))
@@ -390,8 +382,6 @@ static void fstab_line(const struct maps *m, struct maps *said, size_t file,
 	} else {
 		fstab_rows_add(rows, file, plain, target, options, key);
 	}
-	free(plain);
-	free(inner);
 }
 
 static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
@@ -420,7 +410,7 @@ static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
  */
 static size_t fstab_file(struct maps *said, const char *name)
 {
-	char *path = sysfs_root(name), *nl;
+	char *path __free(free) = sysfs_root(name), *nl;
 	struct file_text f;
 	struct maps_file *t;
 	size_t file, off, len;
@@ -441,7 +431,6 @@ static size_t fstab_file(struct maps *said, const char *name)
 			fstab_unseen(said, file, off, len);
 	}
 	file_free(&f);
-	free(path);
 	return file;
 }
 
@@ -470,7 +459,7 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 			 size_t *nr, struct fstab_rows *rows)
 {
 	size_t file = fstab_file(said, "/etc/fstab"), len;
-	char *lines = fstab_lines(said, file, &len);
+	char *lines __free(free) = fstab_lines(said, file, &len);
 	struct libmnt_table *table = mnt_new_table();
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	FILE *text = lines ? fmemopen(lines, len, "r") : NULL;
@@ -481,18 +470,16 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 	while (table && text && iter && !mnt_table_next_fs(table, iter, &fs)) {
 		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs), *tag,
 			   *value;
-		char *full = NULL;
+		char *full __free(free) = NULL;
 
 		if (!source && !mnt_fs_get_tag(fs, &tag, &value))
 			source = full = say_fmt("%s=%s", tag, value);
 		if (source)
 			fstab_line(m, said, file, uses, nr, rows, source,
 				   target ? target : "none", mnt_fs_get_options(fs), NULL);
-		free(full);
 	}
 	if (text)
 		fclose(text);
-	free(lines);
 	mnt_free_iter(iter);
 	mnt_unref_table(table);
 }
@@ -501,7 +488,7 @@ static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_us
 			size_t *nr, struct fstab_rows *rows)
 {
 	size_t file = fstab_file(said, "/etc/crypttab"), len;
-	char *lines = fstab_lines(said, file, &len), *line, *rest = lines;
+	char *lines __free(free) = fstab_lines(said, file, &len), *line, *rest = lines;
 
 	while ((line = strsep(&rest, "\n"))) {
 		char *save = NULL, *name, *source, *options, *key;
@@ -514,7 +501,6 @@ static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_us
 			fstab_line(m, said, file, uses, nr, rows, source, name, options, key);
 		}
 	}
-	free(lines);
 }
 
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)

@@ -33,7 +33,7 @@
 /* The journal does not run yet: write to the kernel's log. */
 static void generator_log(const char *fmt, const char *what)
 {
-	char *path = sysfs_root("/dev/kmsg");
+	char *path __free(free) = sysfs_root("/dev/kmsg");
 	FILE *f = fopen(path, "ae");
 
 	if (f) {
@@ -42,13 +42,13 @@ static void generator_log(const char *fmt, const char *what)
 		fputc('\n', f);
 		fclose(f);
 	}
-	free(path);
 }
 
 static bool generator_off(void)
 {
-	char *path = sysfs_root("/proc/cmdline"), *text = sysfs_text(path), *word, *save = NULL;
-	char *initrd = sysfs_root("/etc/initrd-release");
+	char *path __free(free) = sysfs_root("/proc/cmdline"),
+	     *text __free(free) = sysfs_text(path), *word, *save = NULL;
+	char *initrd __free(free) = sysfs_root("/etc/initrd-release");
 	bool off = false, early = sysfs_exists(initrd);
 
 	for (word = text ? strtok_r(text, " \n", &save) : NULL; word;
@@ -60,16 +60,14 @@ static bool generator_off(void)
 			off = !strcmp(word + 9, "no") || !strcmp(word + 9, "0") ||
 			      !strcmp(word + 9, "off");
 	}
-	free(initrd);
-	free(text);
-	free(path);
 	return off;
 }
 
 static int generator_dropin(const char *dir, const char *unit, const struct maps_entry *e)
 {
 	int64_t timeout = maps_start_timeout(e);
-	char *sub = say_fmt("%s/%s.d", dir, unit), *path = say_fmt("%s/50-maps.conf", sub);
+	char *sub __free(free) = say_fmt("%s/%s.d", dir, unit),
+	     *path __free(free) = say_fmt("%s/50-maps.conf", sub);
 	char *device, *session;
 	FILE *f;
 	int rc;
@@ -78,8 +76,6 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	f = fopen(path, "we");
 	if (!f) {
 		generator_log("cannot write %s", path);
-		free(sub);
-		free(path);
 		return 1;
 	}
 	/* systemd wants UTF-8, and shows this text to people. */
@@ -106,8 +102,6 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	else if (maps_given(e, MAPS_wait))
 		fprintf(f, "TimeoutStartSec=infinity\n");
 	rc = fclose(f);
-	free(sub);
-	free(path);
 	return rc != 0;
 }
 
@@ -120,9 +114,9 @@ static bool generator_plain(const struct maps_entry *e)
 
 static int generator_entry(const char *dir, const char *wants, const struct maps_entry *e)
 {
-	char *instance = maps_unit_escape(e->name),
-	     *unit = say_fmt("ibnbd-map@%s.service", instance),
-	     *link = say_fmt("%s/%s", wants, unit);
+	char *instance __free(free) = maps_unit_escape(e->name),
+	     *unit __free(free) = say_fmt("ibnbd-map@%s.service", instance),
+	     *link __free(free) = say_fmt("%s/%s", wants, unit);
 	struct maps_entry plain = *e;
 	int rc = 0;
 
@@ -135,9 +129,6 @@ static int generator_entry(const char *dir, const char *wants, const struct maps
 		generator_log("cannot make %s", link);
 		rc = 1;
 	}
-	free(link);
-	free(unit);
-	free(instance);
 	return rc;
 }
 

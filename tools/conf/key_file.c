@@ -17,11 +17,9 @@
 
 char *key_path(const char *name, bool next)
 {
-	char *dir = sysfs_root(KEY_FILE_DIR), *path;
+	char *dir __free(free) = sysfs_root(KEY_FILE_DIR);
 
-	path = say_fmt("%s/%s%s", dir, name, next ? KEY_FILE_NEXT : "");
-	free(dir);
-	return path;
+	return say_fmt("%s/%s%s", dir, name, next ? KEY_FILE_NEXT : "");
 }
 
 void key_guard(void)
@@ -35,7 +33,7 @@ void key_guard(void)
 
 int key_look(const char *name, bool next, u8 *key, char **said, char **hint)
 {
-	char *path = key_path(name, next);
+	char *path __free(free) = key_path(name, next);
 	const char *why = NULL;
 	struct file_text f;
 	int err = 0;
@@ -54,21 +52,18 @@ int key_look(const char *name, bool next, u8 *key, char **said, char **hint)
 		err = EINVAL;
 	}
 	file_free(&f);	/* wipes the text */
-	free(path);
 	return err;
 }
 
 int key_read(const char *name, bool next, u8 *key)
 {
-	char *said, *hint;
+	char *said __free(free) = NULL, *hint __free(free) = NULL;
 	int err = key_look(name, next, key, &said, &hint);
 
 	if (said)
 		say_error(0, "%s", said);
 	if (hint)
 		say_hint("%s", hint);
-	free(said);
-	free(hint);
 	return err;
 }
 
@@ -78,7 +73,7 @@ int key_read(const char *name, bool next, u8 *key)
  */
 static char *key_dir_dangling(const char *path)
 {
-	char *part = say_dup(path), *slash, *why = NULL;
+	char *part __free(free) = say_dup(path), *slash, *why = NULL;
 	struct stat st;
 
 	while (!why && *part && lstat(part, &st)) {
@@ -87,13 +82,12 @@ static char *key_dir_dangling(const char *path)
 	}
 	if (*part && S_ISLNK(st.st_mode) && stat(part, &st))
 		why = say_fmt("the link %s leads nowhere", part);
-	free(part);
 	return why;
 }
 
 int key_dir_check(char **why)
 {
-	char *path = sysfs_root(KEY_FILE_DIR);
+	char *path __free(free) = sysfs_root(KEY_FILE_DIR);
 	DIR *dir = opendir(path);
 	int err = dir ? 0 : errno;
 
@@ -104,7 +98,6 @@ int key_dir_check(char **why)
 		*why = key_dir_dangling(path);
 	else if (err)
 		*why = say_dup(strerror(err));
-	free(path);
 	return *why ? err : 0;
 }
 

@@ -34,7 +34,7 @@
 
 static void conf_unit(struct maps *m, struct maps_entry *e)
 {
-	char *instance = maps_unit_escape(e->map.name);
+	char *instance __free(free) = maps_unit_escape(e->map.name);
 	size_t len = strlen(instance) + CONF_UNIT_AROUND;
 
 	if (len > CONF_UNIT_MAX)
@@ -43,7 +43,6 @@ static void conf_unit(struct maps *m, struct maps_entry *e)
 			say_fmt("the name is too long for systemd: its units would have names of %zu bytes, %d are possible",
 				len, CONF_UNIT_MAX),
 			say_dup("a unit's name has four bytes for each '-': a shorter name, or '_' and '.' in their place"));
-	free(instance);
 }
 
 static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_token *t, size_t nr)
@@ -94,7 +93,8 @@ static bool conf_machine_ok(const char *id)
  */
 static char *conf_machine(char *out, size_t size)
 {
-	char *path = sysfs_root(CONF_MACHINE_ID), *id = sysfs_text(path), *why = NULL;
+	char *path __free(free) = sysfs_root(CONF_MACHINE_ID), *id __free(free) = sysfs_text(path),
+	     *why = NULL;
 	uint64_t hash = 0xcbf29ce484222325;
 	const char *p;
 
@@ -108,8 +108,6 @@ static char *conf_machine(char *out, size_t size)
 		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
 	if (!why)
 		snprintf(out, size, "-%08x", (unsigned int)(hash ^ hash >> 32));
-	free(id);
-	free(path);
 	return why;
 }
 

@@ -164,6 +164,12 @@ static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id
  */
 struct maps *maps_load(const char *file);
 void maps_free(struct maps *m);
+
+static inline void maps_free_at(struct maps **at)
+{
+	maps_free(*at);
+}
+
 /* Parse a text as one more file. After the last one, call maps_check() once. */
 void maps_parse(struct maps *m, const char *path, const char *text, size_t len);
 /*

@@ -150,7 +150,7 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 {
 	const char *word = d->level == MAPS_ERROR ? "error" : "warning";
 	bool paint = say_coloured(f), file = d->at.off == SIZE_MAX;
-	char *msg = escape_text(ESCAPE_LINE, d->msg);
+	char *msg __free(free) = escape_text(ESCAPE_LINE, d->msg);
 	size_t line, col;
 
 	if (file) {
@@ -162,7 +162,6 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 	fprintf(f, "%s%s:%s %s\n",
 		paint ? d->level == MAPS_ERROR ? "\033[1;31m" : "\033[1;33m" : "", word,
 		paint ? "\033[0m" : "", msg);
-	free(msg);
 	if (!file)
 		diag_source(m, d, f, paint);
 	if (d->hint)

@@ -129,11 +129,9 @@ int64_t maps_start_timeout(const struct maps_entry *e)
  */
 static bool file_unseen(const char *s)
 {
-	char *shown = escape_unseen(s);
-	bool unseen = strcmp(shown, s);
+	char *shown __free(free) = escape_unseen(s);
 
-	free(shown);
-	return unseen;
+	return strcmp(shown, s);
 }
 
 /* Write a word so that the lexer reads it back. Allocated. */

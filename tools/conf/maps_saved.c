@@ -352,11 +352,10 @@ char *maps_saved_split(struct maps_saved *s, size_t *old, char **hint)
 
 static char *saved_persons(const struct maps_saved *s, const struct maps_entry *old)
 {
-	char *where = saved_where(s->m, old->line),
+	char *where __free(free) = saved_where(s->m, old->line),
 	     *why = say_fmt("%s has the line of %s, and is not a file that this command writes",
 			    where, old->name);
 
-	free(where);
 	return why;
 }
 
@@ -469,7 +468,7 @@ static char *saved_lost(const struct maps_saved *s, struct maps *after, const st
 
 char *maps_saved_lost(const struct maps_saved *s, char **hint)
 {
-	struct maps *after = maps_saved_after(s);
+	struct maps *after __free(maps_free) = maps_saved_after(s);
 	char *why = NULL;
 	size_t i, pass;
 
@@ -484,6 +483,5 @@ char *maps_saved_lost(const struct maps_saved *s, char **hint)
 		}
 	}
 	*hint = why ? say_dup("change that first; ibnbd maps check") : NULL;
-	maps_free(after);
 	return why;
 }

@@ -39,7 +39,7 @@ static int store_failed(const char *path, const char *what, int err)
  */
 static int store_lock_open(const char *file, char **path, bool *own)
 {
-	char *real = file ? realpath(file, NULL) : NULL, *in;
+	char *real __free(free) = file ? realpath(file, NULL) : NULL, *in;
 	int fd;
 
 	*path = sysfs_root(STORE_LOCK);
@@ -52,7 +52,6 @@ static int store_lock_open(const char *file, char **path, bool *own)
 		*path = in;
 		fd = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	free(real);
 	return fd;
 }
 
@@ -92,7 +91,7 @@ static char *store_lock_holder(int fd, pid_t *pid)
 static int store_lock_held(int fd, const char *path)
 {
 	pid_t pid;
-	char *who = store_lock_holder(fd, &pid);
+	char *who __free(free) = store_lock_holder(fd, &pid);
 
 	say_error(SAY_BUSY, "%s: %s has held the lock for %u s; nothing was saved", path, who,
 		  STORE_PATIENCE);
@@ -100,26 +99,22 @@ static int store_lock_held(int fd, const char *path)
 		say_hint("try again when it has ended; if it hangs: kill %d", pid);
 	else
 		say_hint("try again when it has ended: fuser -v %s", path);
-	free(who);
 	return SAY_BUSY;
 }
 
 /* Sets *@fd, which holds the lock until it is closed; -1 in a dry run. Returns the exit status. */
 static int store_lock(const char *file, int *fd)
 {
-	char *maps = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN), *path;
+	char *maps __free(free) = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN), *path;
 	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
 	unsigned int tries = STORE_PATIENCE * 20;
 	int rc = SAY_DONE;
 	bool own, got;
 
 	*fd = -1;
-	if (sysfs_dry_run) {
-		free(maps);
+	if (sysfs_dry_run)
 		return SAY_DONE;
-	}
 	file_mkdirs(maps);
-	free(maps);
 	*fd = store_lock_open(file, &path, &own);
 	for (got = *fd >= 0 && store_lock_try(*fd, own);
 	     !got && *fd >= 0 && (errno == EAGAIN || errno == EACCES) && tries; tries--) {
@@ -226,7 +221,8 @@ static void store_tell(const struct store *t)
 	for (i = 0; i < t->s.nr; i++) {
 		const struct maps_entry *was = i < m->nr ? &m->entries[i] : NULL,
 					*is = &t->s.will[i];
-		char *before = was ? maps_line(was) : say_dup(""), *now = maps_line(is), *shown;
+		char *before __free(free) = was ? maps_line(was) : say_dup(""),
+		     *now __free(free) = maps_line(is), *shown;
 
 		if (was && was->line.file != is->line.file) {
 			shown = escape_unseen(before);
@@ -239,8 +235,6 @@ static void store_tell(const struct store *t)
 			fprintf(told, "%s: %s\n", m->files[is->line.file].path, shown);
 			free(shown);
 		}
-		free(before);
-		free(now);
 	}
 }
 
@@ -248,12 +242,11 @@ static void store_tell(const struct store *t)
 static int store_take_away(const struct store *t, size_t file)
 {
 	const char *path = t->m->files[file].path;
-	char *as = file == t->old ? say_fmt("%s.old", path) : NULL;
+	char *as __free(free) = file == t->old ? say_fmt("%s.old", path) : NULL;
 	int err = file_remove(path, as);
 
 	if (!err && as)
 		say_warn("each mapping of %s has a file of its own now; %s is not read", path, as);
-	free(as);
 	return err ? store_failed(path, "cannot be removed", err) : SAY_DONE;
 }
 
@@ -370,13 +363,12 @@ int maps_store_remove(const char *name, const char *file, bool reload)
 
 int maps_store_forget(const char *session, const char *device_path, const char *file, bool reload)
 {
-	struct maps *m = maps_load(file);
+	struct maps *m __free(maps_free) = maps_load(file);
 	struct maps_entry *e = maps_find_device(m, session, device_path);
 	int rc = store_usable(m);
 
 	if (!rc && e)
 		rc = maps_store_remove(e->name, file, reload);
-	maps_free(m);
 	return rc == SAY_NOTHING ? SAY_DONE : rc;
 }
 

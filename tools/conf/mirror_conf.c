@@ -84,17 +84,15 @@ static char *conf_line(struct mirror_conf *m, char *line)
 /* The legs that the record has. It is ours: what cannot be read counts as empty. */
 static void conf_record(struct mirror_conf *m)
 {
-	char *below = say_fmt("%s/%s", MIRROR_RECORDS, m->name), *path = sysfs_root(below),
-	     *text = sysfs_text(path), *line, *save = NULL;
+	char *below __free(free) = say_fmt("%s/%s", MIRROR_RECORDS, m->name),
+	     *path __free(free) = sysfs_root(below), *text __free(free) = sysfs_text(path), *line,
+	     *save = NULL;
 	size_t i;
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save))
 		for (i = 0; i < m->nr; i++)
 			m->leg[i].recorded |= !strcmp(m->leg[i].name, line);
-	free(text);
-	free(path);
-	free(below);
 }
 
 static bool conf_read(struct mirror_conf *m, const char *path, const char *name, bool tell)
@@ -126,22 +124,20 @@ static bool conf_read(struct mirror_conf *m, const char *path, const char *name,
 
 struct mirror_conf *mirror_conf_load(size_t *nr, size_t *refused, bool tell)
 {
-	char *dir = sysfs_root(MIRROR_DIR), **names = sysfs_list_conf(dir, nr);
+	char *dir __free(free) = sysfs_root(MIRROR_DIR),
+	     **names __free(sysfs_list_free) = sysfs_list_conf(dir, nr);
 	struct mirror_conf *list = say_alloc((*nr + 1) * sizeof(*list));
 	size_t i;
 
 	*nr = *refused = 0;
 	for (i = 0; names[i]; i++) {
-		char *path = say_fmt("%s/%s.conf", dir, names[i]);
+		char *path __free(free) = say_fmt("%s/%s.conf", dir, names[i]);
 
 		if (conf_read(&list[*nr], path, names[i], tell))
 			++*nr;
 		else
 			++*refused;
-		free(path);
 	}
-	sysfs_list_free(names);
-	free(dir);
 	return list;
 }
 
@@ -149,19 +145,17 @@ struct mirror_conf *mirror_conf_load(size_t *nr, size_t *refused, bool tell)
 
 static int conf_put(const char *below, const char *text)
 {
-	char *path = sysfs_root(below);
+	char *path __free(free) = sysfs_root(below);
 	int err;
 
 	if (sysfs_dry_run) {
 		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "%s:\n%s", path, text);
-		free(path);
 		return SAY_DONE;
 	}
 	file_mkdirs(path);
 	err = file_replace(path, text, strlen(text));
 	if (err)
 		say_error(0, "%s: cannot be written: %s", path, strerror(err));
-	free(path);
 	return say_exit_of(err);
 }
 
@@ -197,15 +191,12 @@ int mirror_conf_write(const struct mirror_conf *m)
 
 int mirror_record_write(const struct mirror_conf *m, unsigned int healthy)
 {
-	char *below = say_fmt("%s/%s", MIRROR_RECORDS, m->name), *text = say_dup("");
+	char *below __free(free) = say_fmt("%s/%s", MIRROR_RECORDS, m->name),
+	     *text __free(free) = say_dup("");
 	size_t i;
-	int rc;
 
 	for (i = 0; i < m->nr; i++)
 		if (healthy & 1u << i)
 			text = conf_append(text, say_fmt("%s\n", m->leg[i].name));
-	rc = conf_put(below, text);
-	free(text);
-	free(below);
-	return rc;
+	return conf_put(below, text);
 }

@@ -205,7 +205,7 @@ static struct policy_conf *policy_new(const char *path, const char *text, size_t
 
 struct policy_conf *policy_conf_load(const char *file)
 {
-	char *path = file ? say_dup(file) : sysfs_root(POLICY_CONF);
+	char *path __free(free) = file ? say_dup(file) : sysfs_root(POLICY_CONF);
 	struct policy_conf *c;
 	struct file_text f;
 
@@ -221,7 +221,6 @@ struct policy_conf *policy_conf_load(const char *file)
 		policy_questions(c);
 	maps_sort(c->m);
 	file_free(&f);
-	free(path);
 	return c;
 }
 

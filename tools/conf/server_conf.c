@@ -181,7 +181,7 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 
 bool server_allow_bars(const char *allow)
 {
-	struct ibnbd_allow *a = say_alloc(sizeof(*a));
+	struct ibnbd_allow *a __free(free) = say_alloc(sizeof(*a));
 	const char *why = "";
 	unsigned int i;
 	bool bars;
@@ -190,7 +190,6 @@ bool server_allow_bars(const char *allow)
 	bars = allow && !ibnbd_allow_parse(allow, strlen(allow), a, &pos, &why) && a->has_addr;
 	for (i = 0; i < a->nr && bars; i++)
 		bars = a->item[i].kind == IBTRS_ADDR_NONE || a->item[i].prefix;
-	free(a);
 	return bars;
 }
 
@@ -226,7 +225,7 @@ static void server_lines(struct server_conf *c, const char *path, const struct f
 
 struct server_conf *server_conf_load(const char *file)
 {
-	char *path = file ? say_dup(file) : sysfs_root(SERVER_CONF);
+	char *path __free(free) = file ? say_dup(file) : sysfs_root(SERVER_CONF);
 	struct server_conf *c = say_alloc(sizeof(*c));
 	struct file_text f;
 	int i;
@@ -247,7 +246,6 @@ struct server_conf *server_conf_load(const char *file)
 	if (f.state == FILE_THERE && !c->m->nr_errors)
 		server_questions(c);
 	file_free(&f);
-	free(path);
 	return c;
 }
 
@@ -301,7 +299,8 @@ static bool server_allow_within(const struct ibnbd_allow *a, const struct ibnbd_
 /* Does @want let in more people than @now, and all of those whom @now lets in? */
 static bool server_allow_loosens(const char *now, const char *want)
 {
-	struct ibnbd_allow *a = say_alloc(sizeof(*a)), *b = say_alloc(sizeof(*b));
+	struct ibnbd_allow *a __free(free) = say_alloc(sizeof(*a)),
+			   *b __free(free) = say_alloc(sizeof(*b));
 	const char *why = "";
 	bool looser;
 	size_t pos;
@@ -309,8 +308,6 @@ static bool server_allow_loosens(const char *now, const char *want)
 	looser = !ibnbd_allow_parse(now, strlen(now), a, &pos, &why) &&
 		 !ibnbd_allow_parse(want, strlen(want), b, &pos, &why) &&
 		 server_allow_within(a, b) && !server_allow_within(b, a);
-	free(a);
-	free(b);
 	return looser;
 }
 

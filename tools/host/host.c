@@ -65,7 +65,7 @@ static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want,
 
 int host_resolve(const char *text, struct ibtrs_addr_pair **pairs, size_t *nr, char **why)
 {
-	struct ibtrs_addr *src = NULL, *dst = NULL;
+	struct ibtrs_addr *src __free(free) = NULL, *dst __free(free) = NULL;
 	size_t cut = host_cut(text), nr_src = 0, nr_dst = 0, i;
 	const char *to = text[cut] ? text + cut + 1 : text;
 	int rc = 0;
@@ -88,8 +88,6 @@ int host_resolve(const char *text, struct ibtrs_addr_pair **pairs, size_t *nr, c
 			(*pairs)[i].src = *src;
 		(*pairs)[(*nr)++].dst = dst[i];
 	}
-	free(src);
-	free(dst);
 	return rc;
 }
 
@@ -233,16 +231,15 @@ static const struct ifaddrs *host_leaves_by(const struct ifaddrs *list,
 
 bool host_is_bond(const char *interface)
 {
-	char *dir = sysfs_path("class/net/%s/bonding", interface);
-	bool bond = sysfs_exists(dir);
+	char *dir __free(free) = sysfs_path("class/net/%s/bonding", interface);
 
-	free(dir);
-	return bond;
+	return sysfs_exists(dir);
 }
 
 static bool host_has_rdma(const char *interface)
 {
-	char *class = sysfs_path("class/infiniband"), **devs = sysfs_list(class, NULL), *dir, *parent;
+	char *class __free(free) = sysfs_path("class/infiniband"),
+	     **devs __free(sysfs_list_free) = sysfs_list(class, NULL), *dir, *parent;
 	bool found;
 	size_t i;
 
@@ -258,8 +255,6 @@ static bool host_has_rdma(const char *interface)
 		free(parent);
 		free(dir);
 	}
-	sysfs_list_free(devs);
-	free(class);
 	return found;
 }
 

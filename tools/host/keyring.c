@@ -19,10 +19,9 @@ static char *keyring_desc(const char *name, bool next)
 
 static char *keyring_file(const char *desc)
 {
-	char *dir = sysfs_root("/keyring"),
+	char *dir __free(free) = sysfs_root("/keyring"),
 	     *file = say_fmt("%s%s%s", dir, desc ? "/" : "", desc ? desc : "");
 
-	free(dir);
 	return file;
 }
 
@@ -58,7 +57,7 @@ static bool keyring_lives(key_serial_t ring)
  */
 static key_serial_t keyring_look(void)
 {
-	char *path = sysfs_root("/proc/keys"), *line = NULL, *end;
+	char *path __free(free) = sysfs_root("/proc/keys"), *line __free(free) = NULL, *end;
 	FILE *f = fopen(path, "re");
 	key_serial_t ring = 0;
 	unsigned long id;
@@ -70,10 +69,8 @@ static key_serial_t keyring_look(void)
 		    keyring_is_ours((key_serial_t)id) && keyring_lives((key_serial_t)id))
 			ring = (key_serial_t)id;
 	}
-	free(line);
 	if (f)
 		fclose(f);
-	free(path);
 	return ring;
 }
 
@@ -145,12 +142,9 @@ static int keyring_put(const char *desc, const u8 *key)
 
 bool keyring_has(const char *name, bool next)
 {
-	char *desc = keyring_desc(name, next), *file = keyring_file(desc);
-	bool has = sysfs_redirected() ? sysfs_exists(file) : keyring_find(desc) > 0;
+	char *desc __free(free) = keyring_desc(name, next), *file __free(free) = keyring_file(desc);
 
-	free(file);
-	free(desc);
-	return has;
+	return sysfs_redirected() ? sysfs_exists(file) : keyring_find(desc) > 0;
 }
 
 static int keyring_store(const char *desc, const u8 *key)
@@ -174,14 +168,13 @@ static int keyring_store(const char *desc, const u8 *key)
 
 int keyring_add(const char *name, bool next, const u8 *key)
 {
-	char *desc = keyring_desc(name, next);
+	char *desc __free(free) = keyring_desc(name, next);
 	int err = 0;
 
 	if (sysfs_dry_run)
 		printf("keyctl add logon %s (from its file) " IBTRS_KEYRING "\n", desc);
 	else
 		err = keyring_store(desc, key);
-	free(desc);
 	return err;
 }
 
@@ -231,7 +224,7 @@ static int keyring_by_name(const void *a, const void *b)
 static char **keyring_lines(void)
 {
 	FILE *f = fopen("/proc/keys", "re");
-	char **names = say_alloc(sizeof(*names)), *line = NULL, *at;
+	char **names = say_alloc(sizeof(*names)), *line __free(free) = NULL, *at;
 	size_t nr = 0, size = 0;
 
 	while (f && getline(&line, &size, f) > 0) {
@@ -247,7 +240,6 @@ static char **keyring_lines(void)
 		names[nr++] = say_dup(at);
 		names[nr] = NULL;
 	}
-	free(line);
 	if (f)
 		fclose(f);
 	qsort(names, nr, sizeof(*names), keyring_by_name);
@@ -264,11 +256,10 @@ char **keyring_names(void)
 	dir = keyring_file(NULL);
 	names = sysfs_list(dir, NULL);
 	for (i = 0; names[i]; i++) {
-		char *desc = names[i];
+		char *desc __free(free) = names[i];
 
 		names[i] = say_dup(desc + (strncmp(desc, IBTRS_KEY_PREFIX, 6) ? 0 : 6));
 		names[i][strcspn(names[i], ":")] = 0;
-		free(desc);
 	}
 	free(dir);
 	return names;

@@ -32,12 +32,11 @@ int mapping_uevents(void)
 
 static char *kmsg_read(void)
 {
-	char *path = sysfs_root("/dev/kmsg"), *buf = say_alloc(16384);
+	char *path __free(free) = sysfs_root("/dev/kmsg"), *buf = say_alloc(16384);
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	size_t len = 0, size = 16384;
 	ssize_t n;
 
-	free(path);
 	/* EPIPE: a record was overwritten before it was read. */
 	while (fd >= 0 && len < KMSG_MAX) {
 		n = read(fd, buf + len, size - len - 1);
@@ -66,7 +65,7 @@ static const char *kmsg_text(const char *line)
 
 void mapping_kmsg(FILE *f, size_t nr)
 {
-	char *all = kmsg_read(), *line, *save = NULL;
+	char *all __free(free) = kmsg_read(), *line, *save = NULL;
 	const char **last = say_alloc((nr + 1) * sizeof(*last)), *text;
 	size_t n = 0, i;
 
@@ -76,19 +75,17 @@ void mapping_kmsg(FILE *f, size_t nr)
 			last[n++ % nr] = text;
 	}
 	for (i = n > nr ? n - nr : 0; i < n; i++) {
-		char *undone = escape_undo(last[i % nr]), *shown = escape_text(ESCAPE_LINE, undone);
+		char *undone __free(free) = escape_undo(last[i % nr]),
+		     *shown __free(free) = escape_text(ESCAPE_LINE, undone);
 
 		fprintf(f, "  kernel: %s\n", shown);
-		free(shown);
-		free(undone);
 	}
 	free(last);
-	free(all);
 }
 
 char *mapping_kmsg_find(const char *first, const char *second)
 {
-	char *all = kmsg_read(), *line, *save = NULL, *found = NULL, *undone;
+	char *all __free(free) = kmsg_read(), *line, *save = NULL, *found = NULL, *undone;
 	const char *text;
 
 	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -103,6 +100,5 @@ char *mapping_kmsg_find(const char *first, const char *second)
 			free(undone);
 		}
 	}
-	free(all);
 	return found;
 }

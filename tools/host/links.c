@@ -127,10 +127,9 @@ char *links_device(const char *device)
 
 char *links_by_path(const char *session, const char *device)
 {
-	char *s = links_image(LINKS_FLAT_SESSION, session), *d = links_image(LINKS_FLAT, device);
+	char *s __free(free) = links_image(LINKS_FLAT_SESSION, session),
+	     *d __free(free) = links_image(LINKS_FLAT, device);
 	char *link = say_fmt("ibnbd-%s-%s", s, d);
 
-	free(s);
-	free(d);
 	return links_fit(link);
 }

@@ -35,13 +35,12 @@ static int live_path(struct ibnbd_map *map, const struct state_path *p)
 {
 	struct ibnbd_mapopt_err err;
 	struct ibtrs_addr *src;
-	char *text;
+	char *text __free(free) = NULL;
 	size_t i;
 	int rc;
 
 	text = p->src_addr && p->dst_addr ? say_fmt("%s,%s", p->src_addr, p->dst_addr) : NULL;
 	rc = text ? ibnbd_mapopt_set(map, "path", text, &err) : -EINVAL;
-	free(text);
 	if (rc)
 		return p->dst_addr ? ibnbd_mapopt_set(map, "path", p->dst_addr, &err) : -EINVAL;
 	src = &map->path[map->nr_paths - 1].src;
@@ -67,14 +66,11 @@ void live_paths(struct ibnbd_map *map, const struct state_session *s)
 
 static bool live_is_bond(const struct state_path *p)
 {
-	char *dir = sysfs_path("class/infiniband/%s/ports/%lld/gid_attrs/ndevs", p->hca_name,
-			       (long long)p->hca_port),
-	     *interface = sysfs_attr(dir, "0");
-	bool bond = interface && host_is_bond(interface);
+	char *dir __free(free) = sysfs_path("class/infiniband/%s/ports/%lld/gid_attrs/ndevs",
+					    p->hca_name, (long long)p->hca_port),
+	     *interface __free(free) = sysfs_attr(dir, "0");
 
-	free(interface);
-	free(dir);
-	return bond;
+	return interface && host_is_bond(interface);
 }
 
 /* The command by which another path than the first takes another port. */

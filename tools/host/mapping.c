@@ -64,7 +64,7 @@ static char *mapping_field(const char *text, const char *field)
 /* modinfo of the module that modprobe would load now. Allocated; "": none. */
 static char *mapping_modinfo(const char *module)
 {
-	char *program = sysfs_root("/sbin/modinfo"), *text = say_alloc(65536);
+	char *program __free(free) = sysfs_root("/sbin/modinfo"), *text = say_alloc(65536);
 	char *const argv[] = { program, (char *)module, NULL };
 	size_t len = 0;
 	ssize_t n;
@@ -77,34 +77,28 @@ static char *mapping_modinfo(const char *module)
 		len = 0;
 	text[len] = 0;
 	close(out);
-	free(program);
 	return text;
 }
 
 char *mapping_upgraded(const char *module)
 {
-	char *dir = sysfs_path("module/%s", module), *runs = sysfs_attr(dir, "version"),
-	     *source = sysfs_attr(dir, "srcversion"), *text = NULL,
-	     *info = runs ? mapping_modinfo(module) : say_dup(""),
-	     *installed = mapping_field(info, "version"),
-	     *installed_source = mapping_field(info, "srcversion");
+	char *dir __free(free) = sysfs_path("module/%s", module),
+	     *runs __free(free) = sysfs_attr(dir, "version"),
+	     *source __free(free) = sysfs_attr(dir, "srcversion"), *text = NULL,
+	     *info __free(free) = runs ? mapping_modinfo(module) : say_dup(""),
+	     *installed __free(free) = mapping_field(info, "version"),
+	     *installed_source __free(free) = mapping_field(info, "srcversion");
 
 	if (installed && strcmp(runs, installed))
 		text = say_fmt("driver %s %s runs, %s is installed", module, runs, installed);
 	else if (source && installed_source && strcmp(source, installed_source))
 		text = say_fmt("driver %s %s runs, another build of it is installed", module, runs);
-	free(dir);
-	free(runs);
-	free(source);
-	free(info);
-	free(installed);
-	free(installed_source);
 	return text;
 }
 
 int mapping_driver(bool load)
 {
-	char *ctl = sysfs_path(STATE_CLIENT);
+	char *ctl __free(free) = sysfs_path(STATE_CLIENT);
 	bool there = sysfs_exists(ctl);
 
 	if (!there && load && !sysfs_redirected()) {
@@ -112,22 +106,18 @@ int mapping_driver(bool load)
 		mapping_load();
 		there = sysfs_exists(ctl);
 	}
-	if (there || sysfs_dry_run) {
-		free(ctl);
+	if (there || sysfs_dry_run)
 		return SAY_DONE;
-	}
 	say_error(SAY_DRIVER, "the driver ibnbd-client is not loaded (there is no %s)", ctl);
 	say_hint(geteuid() ? "sudo modprobe ibnbd-client" :
 			     "modprobe ibnbd-client; if that fails: ibnbd doctor");
-	free(ctl);
 	return SAY_DRIVER;
 }
 
 char *mapping_last_error(void)
 {
-	char *ctl = sysfs_path(STATE_CLIENT), *text = sysfs_attr(ctl, "last_error");
+	char *ctl __free(free) = sysfs_path(STATE_CLIENT), *text = sysfs_attr(ctl, "last_error");
 
-	free(ctl);
 	return text;
 }
 
@@ -137,8 +127,10 @@ char *mapping_last_error(void)
  */
 static bool mapping_capable(void)
 {
-	char *proc = sysfs_root("/proc/self"), *status = sysfs_attr(proc, "status"),
-	     *ids = sysfs_attr(proc, "uid_map"), *caps = status ? strstr(status, "CapEff:") : NULL;
+	char *proc __free(free) = sysfs_root("/proc/self"),
+	     *status __free(free) = sysfs_attr(proc, "status"),
+	     *ids __free(free) = sysfs_attr(proc, "uid_map"),
+	     *caps = status ? strstr(status, "CapEff:") : NULL;
 	unsigned long long has;
 	unsigned int first, to, nr;
 	bool capable = true;
@@ -147,9 +139,6 @@ static bool mapping_capable(void)
 		capable = has >> CAP_SYS_ADMIN & 1;
 	if (ids && sscanf(ids, "%u %u %u", &first, &to, &nr) == 3)
 		capable &= !to && nr == UINT32_MAX;
-	free(ids);
-	free(status);
-	free(proc);
 	return capable;
 }
 
@@ -281,13 +270,10 @@ int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, c
 
 static char *mapping_disk(const struct ibnbd_map *map)
 {
-	char *link = state_dev_link(map->sessname, map->device_path),
-	     *path = sysfs_path("%s/devices/%s", STATE_CLIENT, link);
-	char *kname = sysfs_link(path);
+	char *link __free(free) = state_dev_link(map->sessname, map->device_path),
+	     *path __free(free) = sysfs_path("%s/devices/%s", STATE_CLIENT, link);
 
-	free(link);
-	free(path);
-	return kname;
+	return sysfs_link(path);
 }
 
 /* The driver does not know that `path=A,B` may have been meant as two paths. */
@@ -375,12 +361,10 @@ static const struct timespec mapping_step = { .tv_nsec = 10000000 };
 
 static bool mapping_is_going(const struct state_dev *d)
 {
-	char *own = say_fmt("%s/ibnbd", d->dir), *state = sysfs_attr(own, "state");
-	bool going = !state || !strcmp(state, "unmapped");
+	char *own __free(free) = say_fmt("%s/ibnbd", d->dir),
+	     *state __free(free) = sysfs_attr(own, "state");
 
-	free(state);
-	free(own);
-	return going;
+	return !state || !strcmp(state, "unmapped");
 }
 
 /*
@@ -426,31 +410,29 @@ static int mapping_still_there(const struct state_dev *d, int wait)
 /* Another process unmaps the device: wait until it is gone. */
 static int mapping_wait_gone(const struct state_dev *d, int wait)
 {
-	char *own = say_fmt("%s/ibnbd", d->dir);
+	char *own __free(free) = say_fmt("%s/ibnbd", d->dir);
 	long tries = wait * 100L;
 	bool there;
 
 	while ((there = sysfs_exists(own)) && tries-- > 0)
 		nanosleep(&mapping_step, NULL);
-	free(own);
 	return there ? mapping_still_there(d, wait) : SAY_DONE;
 }
 
 static void mapping_tell_users(const struct state_dev *d)
 {
-	char **users = mapping_users(d);
+	char **users __free(sysfs_list_free) = mapping_users(d);
 	size_t i;
 
 	for (i = 0; users[i]; i++)
 		say_hint("%s", users[i]);
 	if (!users[0])
 		say_hint("fuser -v %s", d->path);
-	sysfs_list_free(users);
 }
 
 static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 {
-	char *file = say_fmt("%s/ibnbd/unmap_device", d->dir), *said;
+	char *file __free(free) = say_fmt("%s/ibnbd/unmap_device", d->dir), *said;
 	struct timespec step = { .tv_nsec = 100000000 };
 	int err, tries = MAPPING_RETRIES;
 
@@ -462,7 +444,6 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 	       tries-- > 0 && !mapping_built_upon(d))
 		nanosleep(&step, NULL);
 	if (!err || err == EALREADY || err == ENOENT || err == ENODEV || err == ETIMEDOUT) {
-		free(file);
 		return !err		 ? SAY_DONE :
 		       err == ETIMEDOUT	 ? mapping_still_there(d, wait) :
 					   mapping_wait_gone(d, wait);
@@ -471,7 +452,6 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 		say_error(SAY_BUSY, "cannot unmap %s%s%s: it is in use", d->path,
 			  d->name ? " " : "", d->name ? d->name : "");
 		mapping_tell_users(d);
-		free(file);
 		return SAY_BUSY;
 	}
 	said = mapping_reason(file, err);
@@ -479,7 +459,6 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 	if (mapping_barred(file, err))
 		say_hint("%s", mapping_hint(file, err));
 	free(said);
-	free(file);
 	return say_exit_of(err);
 }
 
@@ -494,12 +473,11 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want)
 {
-	char *path = sysfs_root(d->path);
+	char *path __free(free) = sysfs_root(d->path);
 	blkid_probe probe = blkid_new_probe_from_filename(path);
 	const char *found = NULL, *table = NULL;
 	char *why = NULL;
 
-	free(path);
 	if (!probe)
 		return say_fmt("it cannot be read");
 	blkid_probe_enable_partitions(probe, 1);

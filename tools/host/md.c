@@ -19,58 +19,51 @@
 
 char *md_attr(const char *md, const char *name)
 {
-	char *dir = sysfs_path("block/%s/md", md), *text = sysfs_attr(dir, name);
+	char *dir __free(free) = sysfs_path("block/%s/md", md), *text = sysfs_attr(dir, name);
 
-	free(dir);
 	return text;
 }
 
 char *md_over(const char *kname)
 {
-	char *dir = sysfs_path("block/%s/holders", kname), **names = sysfs_list(dir, NULL), *md = NULL;
+	char *dir __free(free) = sysfs_path("block/%s/holders", kname),
+	     **names __free(sysfs_list_free) = sysfs_list(dir, NULL), *md = NULL;
 	size_t i;
 
 	for (i = 0; names[i] && !md; i++) {
-		char *level = md_attr(names[i], "level");
+		char *level __free(free) = md_attr(names[i], "level");
 
 		/* an array that is not started has no level yet */
 		if (!strncmp(names[i], "md", 2) && (!level || !strcmp(level, "raid1")))
 			md = say_dup(names[i]);
-		free(level);
 	}
-	sysfs_list_free(names);
-	free(dir);
 	return md;
 }
 
 bool md_runs(const char *md)
 {
-	char *state = md_attr(md, "array_state");
-	bool runs = state && strcmp(state, "inactive") && strcmp(state, "clear");
+	char *state __free(free) = md_attr(md, "array_state");
 
-	free(state);
-	return runs;
+	return state && strcmp(state, "inactive") && strcmp(state, "clear");
 }
 
 /* Is @word in its state, as in "in_sync,failfast"? */
 static bool md_has(const char *md, const char *kname, const char *word)
 {
-	char *file = say_fmt("dev-%s/state", kname), *state = md_attr(md, file), *save = NULL, *at;
+	char *file __free(free) = say_fmt("dev-%s/state", kname),
+	     *state __free(free) = md_attr(md, file), *save = NULL, *at;
 	bool has = false;
 
 	for (at = state ? strtok_r(state, ",", &save) : NULL; at; at = strtok_r(NULL, ",", &save))
 		has |= !strcmp(at, word);
-	free(state);
-	free(file);
 	return has;
 }
 
 enum mirror_md md_member(const char *md, const char *kname)
 {
-	char *path = sysfs_path("block/%s/md/dev-%s", md, kname);
+	char *path __free(free) = sysfs_path("block/%s/md/dev-%s", md, kname);
 	bool there = sysfs_exists(path);
 
-	free(path);
 	return !there			    ? MIRROR_NONE :
 	       md_has(md, kname, "faulty")  ? MIRROR_FAULTY :
 	       md_has(md, kname, "in_sync") ? MIRROR_IN_SYNC :
@@ -84,23 +77,20 @@ bool md_failfast(const char *md, const char *kname)
 
 int md_progress(const char *md)
 {
-	char *text = md_attr(md, "sync_completed");
+	char *text __free(free) = md_attr(md, "sync_completed");
 	unsigned long long done, all;
 	int percent = -1;
 
 	if (text && sscanf(text, "%llu / %llu", &done, &all) == 2 && all)
 		percent = (int)(done * 100 / all);
-	free(text);
 	return percent;
 }
 
 int md_readd(const char *md, const char *kname)
 {
-	char *path = sysfs_path("block/%s/md/dev-%s/state", md, kname);
-	int err = sysfs_write(path, "re-add");
+	char *path __free(free) = sysfs_path("block/%s/md/dev-%s/state", md, kname);
 
-	free(path);
-	return err;
+	return sysfs_write(path, "re-add");
 }
 
 /* ---- mdadm ---- */
@@ -196,7 +186,7 @@ int md_examine(const char *path, struct md_super *super)
 	const bool dry = sysfs_dry_run;
 	const char *uuid, *role, *array;
 	unsigned int slot;
-	char *said;
+	char *said __free(free) = NULL;
 	int rc;
 
 	*super = (struct md_super){ 0 };
@@ -211,6 +201,5 @@ int md_examine(const char *path, struct md_super *super)
 	super->active = role && array && sscanf(role, "Active device %u", &slot) == 1 &&
 			slot < strspn(array, "A.R") && array[slot] == 'A' &&
 			!strstr(said, "Recovery Offset");
-	free(said);
 	return rc < 0 || rc == 127 ? -1 : 0;
 }

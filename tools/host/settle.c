@@ -34,11 +34,9 @@ struct settle {
 
 static bool settle_udev(void)
 {
-	char *control = sysfs_root("/run/udev/control");
-	bool runs = !sysfs_dry_run && sysfs_exists(control);
+	char *control __free(free) = sysfs_root("/run/udev/control");
 
-	free(control);
-	return runs;
+	return !sysfs_dry_run && sysfs_exists(control);
 }
 
 static void settle_read(struct settle_dev *d)
@@ -50,7 +48,8 @@ static void settle_read(struct settle_dev *d)
 /* @dir: of the device in sysfs. */
 static void settle_add(struct settle *s, const char *dir, const char *kname)
 {
-	char *dev = sysfs_attr(dir, "dev"), *below = say_fmt("/run/udev/data/b%s", dev ? dev : "");
+	char *dev __free(free) = sysfs_attr(dir, "dev"),
+	     *below __free(free) = say_fmt("/run/udev/data/b%s", dev ? dev : "");
 	struct settle_dev *d;
 
 	if (dev) {
@@ -61,14 +60,13 @@ static void settle_add(struct settle *s, const char *dir, const char *kname)
 		d->text = NULL;
 		settle_read(d);
 	}
-	free(below);
-	free(dev);
 }
 
 struct settle *settle_look(const char *kname)
 {
 	struct settle *s = say_alloc(sizeof(*s));
-	char *dir = sysfs_path("block/%s", kname), **names;
+	char *dir __free(free) = sysfs_path("block/%s", kname),
+	     **names __free(sysfs_list_free) = NULL;
 	size_t i;
 
 	*s = (struct settle){ 0 };
@@ -76,16 +74,13 @@ struct settle *settle_look(const char *kname)
 	if (names)
 		settle_add(s, dir, kname);
 	for (i = 0; names && names[i]; i++) {
-		char *part = say_fmt("%s/%s/partition", dir, names[i]);
+		char *part __free(free) = say_fmt("%s/%s/partition", dir, names[i]);
 
 		if (sysfs_exists(part)) {
 			part[strlen(part) - strlen("/partition")] = 0;
 			settle_add(s, part, names[i]);
 		}
-		free(part);
 	}
-	sysfs_list_free(names);
-	free(dir);
 	return s;
 }
 
@@ -121,22 +116,17 @@ static char *settle_line(const char **at, char key)
 /* When udev handled the first event of the device; 0: the record does not say it. */
 static int64_t settle_first(const char *text)
 {
-	char *word = settle_line(&text, 'I');
-	int64_t us = word ? strtoll(word, NULL, 10) : 0;
+	char *word __free(free) = settle_line(&text, 'I');
 
-	free(word);
-	return us;
+	return word ? strtoll(word, NULL, 10) : 0;
 }
 
 /* Which device the link of a record leads to; NULL: none. Allocated. */
 static char *settle_leads(const char *link)
 {
-	char *below = say_fmt("/dev/%s", link), *path = sysfs_root(below);
-	char *kname = sysfs_link(path);
+	char *below __free(free) = say_fmt("/dev/%s", link), *path __free(free) = sysfs_root(below);
 
-	free(path);
-	free(below);
-	return kname;
+	return sysfs_link(path);
 }
 
 /*
@@ -145,7 +135,8 @@ static char *settle_leads(const char *link)
  */
 static bool settle_linked(const struct settle_dev *d)
 {
-	char *node = say_fmt("/dev/%s", d->kname), *path = sysfs_root(node), *link, *to;
+	char *node __free(free) = say_fmt("/dev/%s", d->kname),
+	     *path __free(free) = sysfs_root(node), *link, *to;
 	const char *at = d->text;
 	bool all = true;
 
@@ -155,8 +146,6 @@ static bool settle_linked(const struct settle_dev *d)
 		free(to);
 		free(link);
 	}
-	free(path);
-	free(node);
 	return all;
 }
 
@@ -166,17 +155,12 @@ static bool settle_linked(const struct settle_dev *d)
  */
 static bool settle_watched(const struct settle_dev *d)
 {
-	char *below = say_fmt("/run/udev/watch%s", strrchr(d->record, '/'));
-	char *watch = sysfs_root(below), *queue = sysfs_root("/run/udev/queue"), *mark;
-	bool watched;
+	char *below __free(free) = say_fmt("/run/udev/watch%s", strrchr(d->record, '/'));
+	char *watch __free(free) = sysfs_root(below),
+	     *queue __free(free) = sysfs_root("/run/udev/queue"), *mark __free(free) = NULL;
 
 	mark = sysfs_link(watch);
-	watched = mark || !sysfs_exists(queue);
-	free(mark);
-	free(queue);
-	free(watch);
-	free(below);
-	return watched;
+	return mark || !sysfs_exists(queue);
 }
 
 static bool settle_made_now(struct settle_dev *d, int64_t since)
@@ -203,7 +187,7 @@ static bool settle_changed_now(const struct settle *s)
 /* A record of another time is that of the next disk with this number. */
 static bool settle_gone_now(const struct settle_dev *d)
 {
-	char *now = d->text ? sysfs_text(d->record) : NULL, *link, *to;
+	char *now __free(free) = d->text ? sysfs_text(d->record) : NULL, *link, *to;
 	bool gone = !now || settle_first(now) != settle_first(d->text);
 	const char *at = d->text;
 
@@ -213,7 +197,6 @@ static bool settle_gone_now(const struct settle_dev *d)
 		free(to);
 		free(link);
 	}
-	free(now);
 	return gone;
 }
 

@@ -75,7 +75,7 @@ static void state_free_objects(const struct state_type *type, void *objects, siz
 /* Read numbers separated by blanks; numbers that are missing become SYSFS_UNKNOWN. */
 static void state_numbers(const char *dir, const char *attr, int64_t **out, size_t nr)
 {
-	char *text = sysfs_attr(dir, attr), *p = text, *end;
+	char *text __free(free) = sysfs_attr(dir, attr), *p = text, *end;
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
@@ -93,7 +93,6 @@ static void state_numbers(const char *dir, const char *attr, int64_t **out, size
 		if (out[i])
 			*out[i] = n;
 	}
-	free(text);
 }
 
 static void state_add(int64_t *sum, int64_t n)
@@ -141,8 +140,8 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 static void state_read_session(struct state_session *s, const char *side, const char *all,
 			       const char *name)
 {
-	char *paths, *blank;
-	char **names;
+	char *paths __free(free) = NULL, *blank;
+	char **names __free(sysfs_list_free) = NULL;
 	size_t nr, i;
 
 	s->dir = say_fmt("%s/%s", all, name);
@@ -172,8 +171,6 @@ static void state_read_session(struct state_session *s, const char *side, const 
 		state_add(&s->reconnects, p->reconnects);
 	}
 	s->state = say_dup(!s->nr_up ? "down" : s->nr_up < s->nr_paths ? "degraded" : "up");
-	sysfs_list_free(names);
-	free(paths);
 }
 
 /* Add those of the directory @path, which is freed. */
@@ -181,13 +178,12 @@ static void state_read_sessions(struct state_session **all, size_t *nr, const ch
 				char *path)
 {
 	size_t n, i;
-	char **names = sysfs_list(path, &n);
+	char **names __free(sysfs_list_free) = sysfs_list(path, &n);
 
 	*all = say_grow(*all, (*nr + n + 1) * sizeof(**all));
 	memset(*all + *nr, 0, (n + 1) * sizeof(**all));
 	for (i = 0; i < n; i++)
 		state_read_session(&(*all)[(*nr)++], side, path, names[i]);
-	sysfs_list_free(names);
 	free(path);
 }
 
@@ -210,7 +206,7 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 			    NULL,
 			    &d->flushes };
 	int64_t *replays[] = { &d->replays, &d->replayed_bytes };
-	char *link;
+	char *link __free(free) = NULL;
 
 	d->dir = sysfs_path("block/%s", kname);
 	d->kname = say_dup(kname);
@@ -227,12 +223,11 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 	link = d->name ? links_by_name(d->name) : NULL;
 	if (link)
 		d->link = say_fmt("/dev/ibnbd/by-name/%s", link);
-	free(link);
 }
 
 static void state_read_devs(struct state *s)
 {
-	char *block = sysfs_path("block");
+	char *block __free(free) = sysfs_path("block");
 	char **names;
 	size_t nr, i;
 
@@ -256,12 +251,11 @@ static void state_read_devs(struct state *s)
 		d->paths_up = sess ? sess->nr_up : SYSFS_UNKNOWN;
 	}
 	sysfs_list_free(names);
-	free(block);
 }
 
 static void state_read_export(struct state_export *e, const char *ctl, const char *name)
 {
-	char *sessions, *link;
+	char *sessions __free(free) = NULL, *link __free(free) = NULL;
 	char **names;
 	size_t nr, i;
 
@@ -269,7 +263,6 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 	e->name = say_dup(name);
 	link = say_fmt("%s/block_dev", e->dir);
 	e->block_dev = sysfs_link(link);
-	free(link);
 	e->kind = say_dup(e->block_dev ? "block" : "file");
 	state_fill(&state_type_export, e);
 	if (e->size != SYSFS_UNKNOWN)
@@ -288,7 +281,6 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 		o->claimed = o->read_only == 1 && e->claimed != SYSFS_UNKNOWN ? 0 : e->claimed;
 	}
 	sysfs_list_free(names);
-	free(sessions);
 }
 
 /*
@@ -315,7 +307,8 @@ static struct state_session *state_opener(struct state *s, const char *open)
 /* @ctl: of the driver, or of ibnbd-serverd */
 static void state_read_exports(struct state *s, const char *ctl)
 {
-	char *devices = say_fmt("%s/devices", ctl), **names;
+	char *devices __free(free) = say_fmt("%s/devices", ctl),
+	     **names __free(sysfs_list_free) = NULL;
 	size_t i, j, nr;
 
 	names = sysfs_list(devices, &nr);
@@ -332,23 +325,20 @@ static void state_read_exports(struct state *s, const char *ctl)
 				sess->nr_devices++;
 		}
 	}
-	sysfs_list_free(names);
-	free(devices);
 }
 
 bool state_serverd(void)
 {
-	char *devices = sysfs_root(STATE_SERVERD "/devices");
-	bool runs = sysfs_exists(devices);
+	char *devices __free(free) = sysfs_root(STATE_SERVERD "/devices");
 
-	free(devices);
-	return runs;
+	return sysfs_exists(devices);
 }
 
 struct state *state_read(void)
 {
-	char *clt = sysfs_path(STATE_CLIENT), *srv = sysfs_path(STATE_SERVER),
-	     *user = sysfs_root(STATE_SERVERD);
+	char *clt __free(free) = sysfs_path(STATE_CLIENT),
+	     *srv __free(free) = sysfs_path(STATE_SERVER),
+	     *user __free(free) = sysfs_root(STATE_SERVERD);
 	struct state *s = say_alloc(sizeof(*s));
 
 	s->client = sysfs_exists(clt);
@@ -363,9 +353,6 @@ struct state *state_read(void)
 	state_read_devs(s);
 	state_read_exports(s, srv);
 	state_read_exports(s, user);
-	free(user);
-	free(clt);
-	free(srv);
 	return s;
 }
 

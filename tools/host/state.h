@@ -102,6 +102,11 @@ bool state_serverd(void);
 struct state *state_read(void);
 void state_free(struct state *s);
 
+static inline void state_free_at(struct state **at)
+{
+	state_free(*at);
+}
+
 struct state_session *state_session(struct state *s, const char *name);
 /*
  * The one of @nr objects at @all that the user's @word names: by its plain name, or by its name as

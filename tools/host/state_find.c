@@ -20,7 +20,7 @@ struct state_session *state_session(struct state *s, const char *name)
 void *state_meant(const void *all, size_t nr, size_t size, state_is is, const char *word,
 		  char **why)
 {
-	char *undone = escape_undo(word);
+	char *undone __free(free) = escape_undo(word);
 	const char *o, *end = (const char *)all + nr * size, *plain = NULL, *escape = NULL;
 
 	*why = NULL;
@@ -34,7 +34,6 @@ void *state_meant(const void *all, size_t nr, size_t size, state_is is, const ch
 		*why = say_fmt(
 			"%s: one is called so as it is, another one as an escape: write the backslash of the first one as \\x5c, the second one without escapes",
 			word);
-	free(undone);
 	if (*why)
 		return NULL;
 	return (void *)(plain ? plain : escape);
@@ -66,17 +65,12 @@ static bool state_export_at(const struct state_export *e, const char *path)
 bool state_is_export(const void *export, const char *word)
 {
 	const struct state_export *e = export;
-	char *root = sysfs_root(""), *file = say_fmt("%s%s", root, word),
-	     *real = *word == '/' ? realpath(file, NULL) : NULL;
+	char *root __free(free) = sysfs_root(""), *file __free(free) = say_fmt("%s%s", root, word),
+	     *real __free(free) = *word == '/' ? realpath(file, NULL) : NULL;
 	size_t skip = strlen(root);
-	bool is;
 
-	is = !strcmp(e->name, word) || state_export_at(e, word) ||
-	     (real && !strncmp(real, root, skip) && state_export_at(e, real + skip));
-	free(real);
-	free(file);
-	free(root);
-	return is;
+	return !strcmp(e->name, word) || state_export_at(e, word) ||
+	       (real && !strncmp(real, root, skip) && state_export_at(e, real + skip));
 }
 
 bool state_is_open(const void *open, const char *word)
@@ -133,12 +127,10 @@ static bool state_dev_at(const struct state_dev *d, const char *word)
 
 static bool state_dev_is(const struct state_dev *d, const char *word)
 {
-	char *full = word[0] == '/' ? realpath(word, NULL) : NULL;
-	bool same = !strcmp(word, d->kname) || !strcmp(full ? full : word, d->path) ||
-		    (d->name && !strcmp(word, d->name)) || state_dev_at(d, word);
+	char *full __free(free) = word[0] == '/' ? realpath(word, NULL) : NULL;
 
-	free(full);
-	return same;
+	return !strcmp(word, d->kname) || !strcmp(full ? full : word, d->path) ||
+	       (d->name && !strcmp(word, d->name)) || state_dev_at(d, word);
 }
 
 static char *state_dev_unknown(struct state *s, const char *word)

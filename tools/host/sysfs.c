@@ -42,7 +42,7 @@ bool sysfs_redirected(void)
 char *sysfs_path(const char *fmt, ...)
 {
 	const char *sys = sysfs_env("IBNBD_SYSFS", NULL);
-	char *below, *path;
+	char *below __free(free) = NULL;
 	va_list ap;
 	int n;
 
@@ -51,10 +51,8 @@ char *sysfs_path(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		exit(say_error(SAY_FAILED, "out of memory"));
-	path = sys ? say_fmt("%s/%s", sys, below) :
+	return sys ? say_fmt("%s/%s", sys, below) :
 		     say_fmt("%s/sys/%s", sysfs_env("IBNBD_ROOT", ""), below);
-	free(below);
-	return path;
 }
 
 char *sysfs_root(const char *path)
@@ -102,10 +100,9 @@ char *sysfs_text(const char *path)
 
 char *sysfs_attr(const char *dir, const char *name)
 {
-	char *path = say_fmt("%s/%s", dir, name);
+	char *path __free(free) = say_fmt("%s/%s", dir, name);
 	char *text = sysfs_text(path);
 
-	free(path);
 	if (text && !*text) {
 		free(text);
 		text = NULL;
@@ -115,7 +112,7 @@ char *sysfs_attr(const char *dir, const char *name)
 
 int64_t sysfs_attr_num(const char *dir, const char *name)
 {
-	char *text = sysfs_attr(dir, name), *end = NULL;
+	char *text __free(free) = sysfs_attr(dir, name), *end = NULL;
 	int64_t n = SYSFS_UNKNOWN;
 
 	if (text) {
@@ -123,7 +120,6 @@ int64_t sysfs_attr_num(const char *dir, const char *name)
 		if (end == text)
 			n = SYSFS_UNKNOWN;
 	}
-	free(text);
 	return n;
 }
 
@@ -218,7 +214,7 @@ int64_t sysfs_now(void)
 
 int sysfs_write(const char *path, const char *text)
 {
-	char *order = say_quoted(text), *file = say_quoted(path);
+	char *order __free(free) = say_quoted(text), *file __free(free) = say_quoted(path);
 	int err = 0;
 
 	if (sysfs_dry_run) {
@@ -227,8 +223,6 @@ int sysfs_write(const char *path, const char *text)
 		say_more("echo %s > %s", order, file);
 		err = sysfs_store(path, text);
 	}
-	free(order);
-	free(file);
 	return err;
 }
 

@@ -45,6 +45,11 @@ char **sysfs_list_conf(const char *path, size_t *nr);
 char **sysfs_list_all(const char *path);	/* what begins with a dot, too */
 void sysfs_list_free(char **names);
 
+static inline void sysfs_list_free_at(char ***at)
+{
+	sysfs_list_free(*at);
+}
+
 /* The clock of everybody who waits for the kernel or udev: monotonic, µs. */
 int64_t sysfs_now(void);
 

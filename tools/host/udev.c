@@ -46,14 +46,13 @@ static const char *udev_kname;
 /* Remove the link if it leads to our node. */
 static void udev_unlink(const char *link)
 {
-	char *to = sysfs_link(link), *dir;
+	char *to __free(free) = sysfs_link(link), *dir;
 
 	if (to && !strcmp(to, udev_kname) && !unlink(link)) {
 		dir = say_fmt("%.*s", (int)(strrchr(link, '/') - link), link);
 		rmdir(dir);	/* if it is empty now, as udev does */
 		free(dir);
 	}
-	free(to);
 }
 
 static int udev_visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -66,7 +65,7 @@ static int udev_visit(const char *path, const struct stat *st, int type, struct 
 /* udev writes '/' as \x2f, and a backslash as \x5c, in the directory of a link. */
 static void udev_unlink_noted(const char *name)
 {
-	char *link = say_fmt("/dev/%s", name), *p, *path;
+	char *link = say_fmt("/dev/%s", name), *p, *path __free(free) = NULL;
 
 	for (p = link; (p = strchr(p, '\\')); p++)
 		if (!strncmp(p, "\\x2f", 4) || !strncmp(p, "\\x5c", 4)) {
@@ -75,7 +74,6 @@ static void udev_unlink_noted(const char *name)
 		}
 	path = sysfs_root(link);
 	udev_unlink(path);
-	free(path);
 	free(link);
 }
 
@@ -83,27 +81,24 @@ static void udev_unlink_noted(const char *name)
 static void udev_forget(const char *id)
 {
 	static const char *const trees[] = { "/dev/ibnbd", "/dev/disk" };
-	char *links = sysfs_root("/run/udev/links"), **names = sysfs_list_all(links);
+	char *links __free(free) = sysfs_root("/run/udev/links"),
+	     **names __free(sysfs_list_free) = sysfs_list_all(links);
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", links, names[i]), *noted = say_fmt("%s/%s", dir, id);
+		char *dir __free(free) = say_fmt("%s/%s", links, names[i]),
+		     *noted __free(free) = say_fmt("%s/%s", dir, id);
 
 		if (!unlink(noted)) {
 			rmdir(dir);	/* (newer udevs keep a lock in there) */
 			udev_unlink_noted(names[i]);
 		}
-		free(noted);
-		free(dir);
 	}
 	for (i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
-		char *tree = sysfs_root(trees[i]);
+		char *tree __free(free) = sysfs_root(trees[i]);
 
 		nftw(tree, udev_visit, 16, FTW_PHYS);
-		free(tree);
 	}
-	sysfs_list_free(names);
-	free(links);
 }
 
 /* The device of the event, as udev's files call it. Allocated; NULL: udev has not called us. */
@@ -116,12 +111,10 @@ static char *udev_id(void)
 
 static bool udev_recorded(const char *id)
 {
-	char *below = say_fmt("/run/udev/data/%s", id), *record = sysfs_root(below);
-	bool there = sysfs_exists(record);
+	char *below __free(free) = say_fmt("/run/udev/data/%s", id),
+	     *record __free(free) = sysfs_root(below);
 
-	free(record);
-	free(below);
-	return there;
+	return sysfs_exists(record);
 }
 
 /* ---- the probe ---- */
@@ -165,15 +158,14 @@ static int64_t udev_patience(void)
 	seconds = udev_shorter("/etc/udev/udev.conf", seconds);
 	seconds = udev_shorter("/run/udev/udev.conf", seconds);
 	for (; pid > 1; pid = parent) {
-		char *path = say_fmt("/proc/%d/cmdline", pid), *stat = say_fmt("/proc/%d", pid),
-		     *text = sysfs_attr(stat, "stat"), *end = text ? strrchr(text, ')') : NULL;
+		char *path __free(free) = say_fmt("/proc/%d/cmdline", pid),
+		     *stat __free(free) = say_fmt("/proc/%d", pid),
+		     *text __free(free) = sysfs_attr(stat, "stat"),
+		     *end = text ? strrchr(text, ')') : NULL;
 
 		seconds = udev_shorter(path, seconds);
 		if (!end || sscanf(end, ") %*c %d", &parent) != 1)
 			parent = 0;
-		free(text);
-		free(stat);
-		free(path);
 	}
 	return seconds;
 }
@@ -236,14 +228,12 @@ static void udev_print_link(const char *key, char *value)
 /* Both parts of the link in by-session, or none. */
 static void udev_print_session(const char *session, const char *device)
 {
-	char *s = links_session(session), *d = links_device(device);
+	char *s __free(free) = links_session(session), *d __free(free) = links_device(device);
 
 	if (s && d) {
 		udev_print("IBNBD_SESSION", s);
 		udev_print("IBNBD_DEVICE_LINK", d);
 	}
-	free(s);
-	free(d);
 	udev_print_link("IBNBD_PATH", links_by_path(session, device));
 }
 
@@ -253,25 +243,23 @@ static void udev_print_session(const char *session, const char *device)
  */
 static bool udev_taken(const char *name)
 {
-	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
+	char *block __free(free) = sysfs_path("block"),
+	     **names __free(sysfs_list_free) = sysfs_list(block, NULL);
 	bool taken = false;
 	size_t i;
 
 	for (i = 0; names[i] && !taken; i++) {
-		char *own = say_fmt("%s/%s/ibnbd", block, names[i]), *has = sysfs_attr(own, "name");
+		char *own __free(free) = say_fmt("%s/%s/ibnbd", block, names[i]),
+		     *has __free(free) = sysfs_attr(own, "name");
 
 		taken = has && !strcmp(has, name);
-		free(has);
-		free(own);
 	}
-	sysfs_list_free(names);
-	free(block);
 	return taken;
 }
 
 static void udev_conf(const char *session, const char *device, bool named)
 {
-	struct maps *m = maps_load(NULL);
+	struct maps *m __free(maps_free) = maps_load(NULL);
 	struct maps_entry *e = maps_find_device(m, session, device);
 
 	if (e && !named && !udev_taken(e->name))
@@ -281,12 +269,12 @@ static void udev_conf(const char *session, const char *device, bool named)
 		udev_print("IBNBD_SCHEDULER", e->text[MAPS_scheduler]);
 		udev_print("IBNBD_READAHEAD", e->text[MAPS_readahead]);
 	}
-	maps_free(m);
 }
 
 static void udev_names(const char *kname)
 {
-	char *own, *session, *device, *name, *identity, *hash;
+	char *own __free(free) = NULL, *session __free(free) = NULL, *device __free(free) = NULL,
+	     *name __free(free) = NULL, *identity __free(free) = NULL, *hash;
 
 	own = sysfs_path("block/%s/ibnbd", kname);
 	session = sysfs_attr(own, "session");
@@ -303,18 +291,13 @@ static void udev_names(const char *kname)
 	hash = identity ? strchr(identity, ' ') : NULL;
 	if (hash && strspn(hash + 1, "0123456789abcdefABCDEF") == strlen(hash + 1))
 		udev_print("IBNBD_ID", hash + 1);
-	free(own);
-	free(session);
-	free(device);
-	free(name);
-	free(identity);
 }
 
 int main(int argc, char **argv)
 {
 	bool probe = argc > 2 && !strcmp(argv[1], "--probe"),
 	     forget = argc > 2 && !strcmp(argv[1], "--forget");
-	char *id = udev_id();
+	char *id __free(free) = udev_id();
 
 	udev_kname = argc < 2 ? "/" : argv[probe || forget ? 2 : 1];
 	if (!strchr(udev_kname, '/')) {
@@ -325,6 +308,5 @@ int main(int argc, char **argv)
 		if (!forget)
 			udev_names(udev_kname);
 	}
-	free(id);
 	return 0;
 }

@@ -76,14 +76,13 @@ static void users_add(struct users *u, char *text)
 /* The block device of a directory in sysfs. */
 static void users_add_dev(struct users_devs *d, const char *dir)
 {
-	char *dev = sysfs_attr(dir, "dev");
+	char *dev __free(free) = sysfs_attr(dir, "dev");
 	unsigned int major, minor;
 
 	if (dev && sscanf(dev, "%u:%u", &major, &minor) == 2) {
 		d->list = say_grow(d->list, (d->nr + 1) * sizeof(*d->list));
 		d->list[d->nr++] = makedev(major, minor);
 	}
-	free(dev);
 }
 
 static bool users_has(const struct users_devs *d, dev_t dev)
@@ -98,34 +97,29 @@ static bool users_has(const struct users_devs *d, dev_t dev)
 
 static bool users_has_node(const struct users_devs *d, const char *node)
 {
-	char *path = sysfs_root(node);
+	char *path __free(free) = sysfs_root(node);
 	dev_t dev;
-	bool found = sysfs_node(path, &dev) && users_has(d, dev);
 
-	free(path);
-	return found;
+	return sysfs_node(path, &dev) && users_has(d, dev);
 }
 
 static void users_walk(struct users *u, const char *dir, int depth);
 
 static void users_holders(struct users *u, const char *dir, int depth)
 {
-	char *path = say_fmt("%s/holders", dir), **names = sysfs_list(path, NULL);
+	char *path __free(free) = say_fmt("%s/holders", dir),
+	     **names __free(sysfs_list_free) = sysfs_list(path, NULL);
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		char *below = say_fmt("%s/%s", path, names[i]),
-		     *name = say_fmt("%s/%s/dm/name", path, names[i]), *dm = sysfs_text(name);
+		char *below __free(free) = say_fmt("%s/%s", path, names[i]),
+		     *name __free(free) = say_fmt("%s/%s/dm/name", path, names[i]),
+		     *dm __free(free) = sysfs_text(name);
 
 		users_add(u, dm ? say_fmt("%s (%s) is built on it", names[i], dm) :
 				  say_fmt("%s is built on it", names[i]));
 		users_walk(u, below, depth + 1);
-		free(below);
-		free(name);
-		free(dm);
 	}
-	sysfs_list_free(names);
-	free(path);
 }
 
 static void users_walk(struct users *u, const char *dir, int depth)
@@ -139,13 +133,11 @@ static void users_walk(struct users *u, const char *dir, int depth)
 	users_holders(u, dir, depth);
 	names = sysfs_list(dir, NULL);
 	for (i = 0; names[i]; i++) {
-		char *part = say_fmt("%s/%s/partition", dir, names[i]),
-		     *below = say_fmt("%s/%s", dir, names[i]);
+		char *part __free(free) = say_fmt("%s/%s/partition", dir, names[i]),
+		     *below __free(free) = say_fmt("%s/%s", dir, names[i]);
 
 		if (sysfs_exists(part))
 			users_walk(u, below, depth + 1);
-		free(part);
-		free(below);
 	}
 	sysfs_list_free(names);
 }
@@ -153,14 +145,13 @@ static void users_walk(struct users *u, const char *dir, int depth)
 /* For a partition, add the whole disk and its holders, but not its other partitions. */
 static void users_whole(struct users *u, const char *dir)
 {
-	char *part = say_fmt("%s/partition", dir), *whole = say_fmt("%s/..", dir);
+	char *part __free(free) = say_fmt("%s/partition", dir),
+	     *whole __free(free) = say_fmt("%s/..", dir);
 
 	if (sysfs_exists(part)) {
 		users_add_dev(&u->devs, whole);
 		users_holders(u, whole, 0);
 	}
-	free(part);
-	free(whole);
 }
 
 /*
@@ -169,19 +160,20 @@ static void users_whole(struct users *u, const char *dir)
  */
 static void users_btrfs(struct users *u)
 {
-	char *top = sysfs_path("fs/btrfs"), **fs = sysfs_list(top, NULL);
+	char *top __free(free) = sysfs_path("fs/btrfs"),
+	     **fs __free(sysfs_list_free) = sysfs_list(top, NULL);
 	size_t i, j;
 
 	for (i = 0; fs[i]; i++) {
-		char *path = say_fmt("%s/%s/devices", top, fs[i]), **names = sysfs_list(path, NULL);
+		char *path __free(free) = say_fmt("%s/%s/devices", top, fs[i]),
+		     **names __free(sysfs_list_free) = sysfs_list(path, NULL);
 		struct users_devs all = { 0 };
 		bool ours = false;
 
 		for (j = 0; names[j]; j++) {
-			char *dir = say_fmt("%s/%s", path, names[j]);
+			char *dir __free(free) = say_fmt("%s/%s", path, names[j]);
 
 			users_add_dev(&all, dir);
-			free(dir);
 		}
 		for (j = 0; j < all.nr; j++)
 			ours |= users_has(&u->devs, all.list[j]);
@@ -192,11 +184,7 @@ static void users_btrfs(struct users *u)
 			u->mates.nr += all.nr;
 		}
 		free(all.list);
-		sysfs_list_free(names);
-		free(path);
 	}
-	sysfs_list_free(fs);
-	free(top);
 }
 
 /*
@@ -276,23 +264,19 @@ static void users_keep(struct users *u, struct libmnt_fs *fs)
 /* The mount namespace of the process with this directory in /proc; 0: it has ended. */
 static unsigned long users_ns_ino(const char *dir)
 {
-	char *path = say_fmt("%s/ns/mnt", dir), *to = sysfs_link(path);
+	char *path __free(free) = say_fmt("%s/ns/mnt", dir), *to __free(free) = sysfs_link(path);
 	unsigned long ino = 0;
 
 	if (!to || sscanf(to, "mnt:[%lu]", &ino) != 1)
 		ino = 0;
-	free(to);
-	free(path);
 	return ino;
 }
 
 static struct libmnt_table *users_table(const char *dir)
 {
-	char *path = say_fmt("%s/mountinfo", dir);
-	struct libmnt_table *table = mnt_new_table_from_file(path);
+	char *path __free(free) = say_fmt("%s/mountinfo", dir);
 
-	free(path);
-	return table;
+	return mnt_new_table_from_file(path);
 }
 
 /* The namespace of this table is one more that has been seen. */
@@ -343,10 +327,9 @@ static void users_mounts(struct users *u, struct libmnt_table *table, const char
 
 static char *users_who(const char *dir, const char *pid)
 {
-	char *comm = sysfs_attr(dir, "comm"), *who = say_fmt("process %s (%s)", pid,
-							     comm ? comm : "?");
+	char *comm __free(free) = sysfs_attr(dir, "comm"),
+	     *who = say_fmt("process %s (%s)", pid, comm ? comm : "?");
 
-	free(comm);
 	return who;
 }
 
@@ -386,18 +369,16 @@ static bool users_in_time(struct users *u)
 static void users_each_process(struct users *u, void (*one)(struct users *u, const char *dir,
 							     const char *pid))
 {
-	char *proc = sysfs_root("/proc"), **names = sysfs_list(proc, NULL);
+	char *proc __free(free) = sysfs_root("/proc"),
+	     **names __free(sysfs_list_free) = sysfs_list(proc, NULL);
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", proc, names[i]);
+		char *dir __free(free) = say_fmt("%s/%s", proc, names[i]);
 
 		if (!names[i][strspn(names[i], "0123456789")] && users_in_time(u))
 			one(u, dir, names[i]);
-		free(dir);
 	}
-	sysfs_list_free(names);
-	free(proc);
 }
 
 static void users_look_at_ns(struct users *u, const char *dir, const char *pid)
@@ -408,27 +389,25 @@ static void users_look_at_ns(struct users *u, const char *dir, const char *pid)
 /* A loop device opens its file as a process does, so it is not among the holders in sysfs. */
 static void users_loops(struct users *u)
 {
-	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
+	char *block __free(free) = sysfs_path("block"),
+	     **names __free(sysfs_list_free) = sysfs_list(block, NULL);
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", block, names[i]),
-		     *file = sysfs_attr(dir, "loop/backing_file");
+		char *dir __free(free) = say_fmt("%s/%s", block, names[i]),
+		     *file __free(free) = sysfs_attr(dir, "loop/backing_file");
 
 		if (file && !users_waits(&u->ns[0], file) && users_has_node(&u->devs, file)) {
 			users_add(u, say_fmt("%s is built on it", names[i]));
 			users_walk(u, dir, 1);
 		}
-		free(dir);
-		free(file);
 	}
-	sysfs_list_free(names);
-	free(block);
 }
 
 static void users_swap(struct users *u)
 {
-	char *path = sysfs_root("/proc/swaps"), *text = sysfs_text(path), *line, *save = NULL;
+	char *path __free(free) = sysfs_root("/proc/swaps"), *text __free(free) = sysfs_text(path),
+	     *line, *save = NULL;
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save)) {
@@ -438,8 +417,6 @@ static void users_swap(struct users *u)
 		users_add(u, say_fmt("%s is swap", line));
 		u->vital = true;
 	}
-	free(text);
-	free(path);
 }
 
 /* @path: where the file lies in its namespace, if it is one of our devices. */
@@ -463,17 +440,17 @@ static bool users_opened(const struct users *u, const struct users_ns *ns, const
 
 static void users_process(struct users *u, const char *dir, const char *pid)
 {
-	char *fds = say_fmt("%s/fd", dir), **names = sysfs_list(fds, NULL), *who, *group;
+	char *fds __free(free) = say_fmt("%s/fd", dir),
+	     **names __free(sysfs_list_free) = sysfs_list(fds, NULL), *who, *group;
 	const struct users_ns *ns = users_ns(u, dir, pid);
 	char path[PATH_MAX];
 	bool found = false, here = ns == &u->ns[0];
 	size_t i;
 
 	for (i = 0; names[i] && !found && users_in_time(u); i++) {
-		char *fd = say_fmt("%s/%s", fds, names[i]);
+		char *fd __free(free) = say_fmt("%s/%s", fds, names[i]);
 
 		found = users_opened(u, ns, fd, path);
-		free(fd);
 	}
 	if (found) {
 		who = users_who(dir, pid);
@@ -487,8 +464,6 @@ static void users_process(struct users *u, const char *dir, const char *pid)
 		free(who);
 		free(group);
 	}
-	sysfs_list_free(names);
-	free(fds);
 }
 
 /* No user was found: a mount namespace without a process may have it. */
@@ -507,7 +482,7 @@ static void users_tell_kept(struct users *u)
 
 static void users_find(struct users *u, const char *dir)
 {
-	char *self = sysfs_root("/proc/self");
+	char *self __free(free) = sysfs_root("/proc/self");
 	struct libmnt_table *table = users_table(self);
 
 	*u = (struct users){ .list = say_alloc(sizeof(char *)),
@@ -520,7 +495,6 @@ static void users_find(struct users *u, const char *dir)
 	users_mounts(u, table, NULL);
 	users_swap(u);
 	mnt_unref_table(table);
-	free(self);
 }
 
 static void users_find_everywhere(struct users *u, const char *dir)
@@ -579,11 +553,9 @@ char **mapping_disk_users(const char *dir)
 static bool users_is_file(const char *path, const char *entry)
 {
 	size_t size = 4 * strlen(path) + 1, len = strcspn(entry, "#");
-	char *name = say_alloc(size);
-	bool is = ibnbd_linkname(path, '#', name, size) == len && !strncmp(name, entry, len);
+	char *name __free(free) = say_alloc(size);
 
-	free(name);
-	return is;
+	return ibnbd_linkname(path, '#', name, size) == len && !strncmp(name, entry, len);
 }
 
 char **mapping_file_users(const char *entry)

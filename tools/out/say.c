@@ -48,15 +48,13 @@ static bool say_journal(void)
  */
 static char *say_escaped(const char *fmt, va_list ap)
 {
-	char *raw, *text;
+	char *raw __free(free) = NULL;
 
 	if (vasprintf(&raw, fmt, ap) < 0) {
 		fputs("ibnbd: out of memory\n", stderr);
 		exit(SAY_FAILED);
 	}
-	text = escape_text(ESCAPE_LINE, raw);
-	free(raw);
-	return text;
+	return escape_text(ESCAPE_LINE, raw);
 }
 
 /* The journal reads the level from the prefix @level. */
@@ -64,26 +62,24 @@ static void say_line(const char *level, const char *head, const char *colour, co
 		     va_list ap)
 {
 	bool paint = say_coloured(stderr);
-	char *text = say_escaped(fmt, ap);
+	char *text __free(free) = say_escaped(fmt, ap);
 
 	fflush(stdout);
 	if (say_journal())
 		fputs(level, stderr);
 	fprintf(stderr, "%s%s%s", paint ? colour : "", head, paint ? "\033[0m" : "");
 	fprintf(stderr, "%s\n", text);
-	free(text);
 }
 
 void say_print(const char *fmt, ...)
 {
-	char *text;
+	char *text __free(free) = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
 	text = say_escaped(fmt, ap);
 	va_end(ap);
 	puts(text);
-	free(text);
 }
 
 int say_error(int code, const char *fmt, ...)
@@ -226,10 +222,9 @@ char *say_fmt(const char *fmt, ...)
 char *say_quoted(const char *text)
 {
 	char *out = say_alloc(4 * strlen(text) + 4), *p = out;
-	char *shown = escape_text(ESCAPE_LINE, text);
+	char *shown __free(free) = escape_text(ESCAPE_LINE, text);
 	bool dollar = strcmp(shown, text);
 
-	free(shown);
 	p += sprintf(p, dollar ? "$'" : "'");
 	for (; *text; text++) {
 		if (dollar && (*text < ' ' || *text > '~' || *text == '\\' || *text == '\''))

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "ibnbd/logic/text.h"
 
@@ -66,6 +67,17 @@ void *say_alloc(size_t size);
 void *say_grow(void *old, size_t size);
 char *say_dup(const char *s);
 char *say_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* As in the kernel: @free_it gets what the variable points to where the variable's block ends. */
+#define __free(free_it)	__attribute__((cleanup(free_it##_at)))
+
+static inline void free_at(void *at)
+{
+	void *p;
+
+	memcpy(&p, at, sizeof(p));
+	free(p);
+}
 
 /*
  * The text as one word of a shell, in '' or, with bytes that a terminal must not see, in $''.

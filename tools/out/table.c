@@ -386,7 +386,7 @@ static void table_csv_cell(const char *cell)
 static void table_cell_for(const struct table_view *v, const struct state_field *c,
 			   const void *object, enum escape how)
 {
-	char *cell = table_cell(c, object, v->bytes, "");
+	char *cell __free(free) = table_cell(c, object, v->bytes, "");
 
 	/* Numbers are not escaped in CSV: they may begin with '-'. */
 	if (*cell && (how != ESCAPE_CSV || c->kind == STATE_TEXT))
@@ -397,7 +397,6 @@ static void table_cell_for(const struct table_view *v, const struct state_field 
 		printf("%s=\"%s\"", c->heading, cell);
 	else
 		fputs(*cell ? cell : "-", stdout);
-	free(cell);
 }
 
 static void table_script(const struct table_view *v, const void **rows, size_t nr, enum escape how,
