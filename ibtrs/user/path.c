@@ -14,7 +14,9 @@
 
 void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 {
-	path->events |= 1u << ev;
+	/* CLOSE is handled first, and CONNECT would begin the closed path again. */
+	if (ev != IBTRS_PATH_EV_CONNECT || !(path->events & 1u << IBTRS_PATH_EV_CLOSE))
+		path->events |= 1u << ev;
 }
 
 void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, const char *why)

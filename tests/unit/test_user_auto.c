@@ -256,6 +256,18 @@ UNIT_TEST(rdma_leads_nowhere)
 	end(&w);
 }
 
+/* Its time comes in the close, which does not begin it any more. */
+UNIT_TEST(closed_before_the_stream_begins)
+{
+	struct world w;
+
+	begin(&w, LEADS_NOWHERE, LEADS_NOT);
+	world_turns(&w, 100);
+	w.now += 1000;
+	end(&w);
+	CHECK_EQ(w.dials[STREAM], 0);
+}
+
 UNIT_TEST(there_is_no_rdma)
 {
 	struct world w;
