@@ -244,9 +244,26 @@ UNIT_TEST(an_exchange_is_not_passed_on)
 	world_end(&w);
 }
 
+/* The server asks for the key @times times before it is gone. */
+static void key_goes_after(unsigned int times, const struct ibtrs_clt_opts *o)
+{
+	struct ibtrs_path_info info = { .size = sizeof(info) };
+	struct ibtrs_srv_opts so = server(IBTRS_SRV_AUTH_REQUIRED);
+	struct world w;
+
+	keys_are(1);
+	keys_until = times;
+	world_open(&w, &so, 1, o);
+	world_turns(&w, 40);
+	ibtrs_clt_path_info(w.clt, 0, &info);
+	CHECK_EQ(info.err, -EKEYREJECTED);
+	CHECK_STR(info.why, "the server says: the key that was proved is not loaded here any more");
+	CHECK_EQ(keys_asked, times);
+	world_end(&w);
+}
+
 UNIT_TEST(a_key_that_is_removed)
 {
-	static const char gone[] = "the server says: the key that was proved is not loaded here any more";
 	struct ibtrs_path_info info = { .size = sizeof(info) };
 	struct ibtrs_srv_opts so = server(IBTRS_SRV_AUTH_REQUIRED);
 	struct ibtrs_clt_opts o = { .key_name = "db-1", .key = golden_key };
@@ -283,25 +300,9 @@ UNIT_TEST(a_key_that_is_removed)
 	world_end(&w);
 
 	UNIT_ROW("between the verdict and CONN_REQ");
-	keys_are(1);
-	keys_until = 2;
-	world_open(&w, &so, 1, &o);
-	world_turns(&w, 40);
-	ibtrs_clt_path_info(w.clt, 0, &info);
-	CHECK_EQ(info.err, -EKEYREJECTED);
-	CHECK_STR(info.why, gone);
-	CHECK_EQ(keys_asked, 2);
-	world_end(&w);
-
+	key_goes_after(2, &o);
 	UNIT_ROW("between CONN_REQ and INFO_REQ");
-	keys_are(1);
-	keys_until = 3;
-	world_open(&w, &so, 1, &o);
-	world_turns(&w, 40);
-	ibtrs_clt_path_info(w.clt, 0, &info);
-	CHECK_EQ(info.err, -EKEYREJECTED);
-	CHECK_STR(info.why, gone);
-	world_end(&w);
+	key_goes_after(3, &o);
 }
 
 /* Sessions of two keys, and one without, have their names and uuids apart. */

@@ -150,6 +150,28 @@ static void *chaos_run(void *arg)
 	return NULL;
 }
 
+static void users_start(struct user *users, struct ibtrs_clt *clt)
+{
+	unsigned int i;
+
+	for (i = 0; i < QUEUES; i++) {
+		users[i].q = ibtrs_clt_q(clt, i);
+		users[i].nr = i;
+		users[i].sleeps = i & 1;
+		pthread_create(&users[i].thread, NULL, use, &users[i]);
+	}
+}
+
+static void users_end(struct user *users)
+{
+	unsigned int i;
+
+	for (i = 0; i < QUEUES; i++) {
+		pthread_join(users[i].thread, NULL);
+		CHECK_EQ(users[i].bad, 0);
+	}
+}
+
 /* Threads use their queues while one path after the other is cut, and everything is right. */
 UNIT_TEST(paths_are_cut_under_threads)
 {
@@ -175,12 +197,7 @@ UNIT_TEST(paths_are_cut_under_threads)
 		fprintf(stderr, "%s\n", why);
 		abort();
 	}
-	for (i = 0; i < QUEUES; i++) {
-		users[i].q = ibtrs_clt_q(clt, i);
-		users[i].nr = i;
-		users[i].sleeps = i & 1;
-		pthread_create(&users[i].thread, NULL, use, &users[i]);
-	}
+	users_start(users, clt);
 	pthread_create(&cutter, NULL, chaos_run, NULL);
 	for (i = 0; i < 4000 && a.established + b.established <= 2; i++) {
 		usleep(5000);
@@ -188,10 +205,7 @@ UNIT_TEST(paths_are_cut_under_threads)
 		CHECK_EQ(ibtrs_clt_path_info(clt, 1, &b), 0);
 	}
 	__atomic_store_n(&more, false, __ATOMIC_RELEASE);
-	for (i = 0; i < QUEUES; i++) {
-		pthread_join(users[i].thread, NULL);
-		CHECK_EQ(users[i].bad, 0);
-	}
+	users_end(users);
 	__atomic_store_n(&chaos.stop, true, __ATOMIC_RELEASE);
 	pthread_join(cutter, NULL);
 	CHECK(a.established + b.established > 2);
@@ -235,12 +249,7 @@ static void whole(const char *at, const char *const *paths, unsigned int nr, boo
 		fprintf(stderr, "%s\n", why);
 		abort();
 	}
-	for (i = 0; i < QUEUES; i++) {
-		users[i].q = ibtrs_clt_q(clt, i);
-		users[i].nr = i;
-		users[i].sleeps = i & 1;
-		pthread_create(&users[i].thread, NULL, use, &users[i]);
-	}
+	users_start(users, clt);
 	/* calls meanwhile; without a thread they drive the context */
 	for (i = 0; i < 50; i++) {
 		memset(reply, 0, sizeof(reply));
@@ -251,10 +260,7 @@ static void whole(const char *at, const char *const *paths, unsigned int nr, boo
 		hdr = 1;
 		CHECK_EQ(ibtrs_clt_call(clt, &hdr, sizeof(hdr), NULL, 0, 5000), -EXDEV);
 	}
-	for (i = 0; i < QUEUES; i++) {
-		pthread_join(users[i].thread, NULL);
-		CHECK_EQ(users[i].bad, 0);
-	}
+	users_end(users);
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	pthread_join(server, NULL);
 	/* nobody answers: the call ends, its memory stays until the session does */
