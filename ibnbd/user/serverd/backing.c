@@ -131,7 +131,7 @@ static int backing_open_file(struct serverd_find *f, int path)
 	int flags = f->writes ? O_RDWR : O_RDONLY;
 	struct stat st;
 
-	if (f->writes) {
+	if (f->claims) {
 		/* A lease says whether it is open for writing, by us or others. */
 		b->page_fd = backing_reopen(path, O_RDONLY);
 		if (b->page_fd >= 0 && fcntl(b->page_fd, F_SETLEASE, F_RDLCK))

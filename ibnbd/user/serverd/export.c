@@ -87,7 +87,7 @@ static int claim_take(struct serverd_export *e, struct serverd_open *o, const ch
 	if (e->kind != SERVERD_DISK) {
 		if (!o->b.used_here || e->writers)
 			return 0;
-		*why = "another program of the server has the file open for writing; see losetup -j, fuser";
+		*why = "a loop device or a program of the server has the file open for writing; see losetup -j, fuser";
 		return -EBUSY;
 	}
 	if (e->claim_fd < 0 && o->b.claim_fd < 0) {
