@@ -40,6 +40,9 @@ static const char usage[] =
 	"      --queue-depth N    requests of a session at a time (512)\n"
 	"      --max-memory MIB   memory for requests of all clients (4224); a path has 66\n"
 	"      --max-sessions N   sessions of all clients (256)\n"
+	"      --max-memory-per-peer MIB, --max-memory-per-key MIB, --max-sessions-per-peer N,\n"
+	"      --max-sessions-per-key N, --max-paths-half-open N, --max-paths-half-open-per-peer N\n"
+	"                         of one client or key, and in the handshake: ibnbd-serverd(8)\n"
 	"      --hb-interval MS   between heartbeats (1000)\n"
 	"      --hb-misses N      missing heartbeats that are tolerated (5)\n"
 	"      --name-keep S      seconds for the name of a client that was lost (120)\n"
@@ -104,7 +107,14 @@ static const struct main_number {
 } main_numbers[] = {
 	{ "queue-depth", 2, 65535, offsetof(struct serverd_opts, queue_depth) },
 	{ "max-memory", 1, 1 << 30, offsetof(struct serverd_opts, max_memory_mb) },
+	{ "max-memory-per-peer", 1, 1 << 30, offsetof(struct serverd_opts, max_memory_per_peer_mb) },
+	{ "max-memory-per-key", 1, 1 << 30, offsetof(struct serverd_opts, max_memory_per_key_mb) },
 	{ "max-sessions", 1, 65536, offsetof(struct serverd_opts, max_sessions) },
+	{ "max-sessions-per-peer", 1, 65536, offsetof(struct serverd_opts, max_sessions_per_peer) },
+	{ "max-sessions-per-key", 1, 65536, offsetof(struct serverd_opts, max_sessions_per_key) },
+	{ "max-paths-half-open", 1, 65536, offsetof(struct serverd_opts, max_paths_half_open) },
+	{ "max-paths-half-open-per-peer", 1, 65536,
+	  offsetof(struct serverd_opts, max_paths_half_open_per_peer) },
 	{ "hb-interval", 100, 60000, offsetof(struct serverd_opts, hb_ms) },
 	{ "hb-misses", 1, 1000, offsetof(struct serverd_opts, hb_misses) },
 	{ "name-keep", 0, 86400, offsetof(struct serverd_opts, name_keep_s) },
@@ -351,7 +361,13 @@ static int main_new(struct serverd *d)
 	const struct ibtrs_srv_opts o = {
 		.size = sizeof(o), .queue_depth = d->opts.queue_depth ?: MAIN_DEPTH,
 		.max_io_size = MAIN_IO_SIZE, .max_memory_mb = d->opts.max_memory_mb,
-		.max_sessions = d->opts.max_sessions, .priv = d,
+		.max_memory_per_peer_mb = d->opts.max_memory_per_peer_mb,
+		.max_memory_per_key_mb = d->opts.max_memory_per_key_mb,
+		.max_sessions = d->opts.max_sessions,
+		.max_sessions_per_peer = d->opts.max_sessions_per_peer,
+		.max_sessions_per_key = d->opts.max_sessions_per_key,
+		.max_paths_half_open = d->opts.max_paths_half_open,
+		.max_paths_half_open_per_peer = d->opts.max_paths_half_open_per_peer, .priv = d,
 		.hb_ms = d->opts.hb_ms, .hb_misses = d->opts.hb_misses,
 		.name_keep_s = d->opts.name_keep_s,
 		.admit = serverd_session_admit, .gone = serverd_session_gone,

@@ -17,6 +17,7 @@
 #include "ibnbd/logic/export.h"
 #include "ibnbd/logic/policy.h"
 #include "ibnbd/logic/record.h"
+#include "ibnbd/logic/text.h"
 #include "ibtrs/user/libibtrs.h"
 
 #define SERVERD_BUCKETS		64	/* of a session's table of ids */
@@ -88,7 +89,13 @@ struct serverd_opts {
 	unsigned int nr_listen;
 	u32 queue_depth;
 	u32 max_memory_mb;
+	u32 max_memory_per_peer_mb;
+	u32 max_memory_per_key_mb;
 	u32 max_sessions;
+	u32 max_sessions_per_peer;
+	u32 max_sessions_per_key;
+	u32 max_paths_half_open;
+	u32 max_paths_half_open_per_peer;
 	u32 hb_ms;
 	u32 hb_misses;
 	u32 name_keep_s;
@@ -311,6 +318,7 @@ struct serverd_session {
 	u64 number;
 	u8 uuid[IBTRS_SESSION_UUID];
 	char name[IBNBD_NAME_LEN];
+	char label[IBNBD_LINKNAME_MAX];	/* that the log and status.c call it by */
 	char key[SERVERD_KEY_LEN];
 	u8 version;
 	u64 features;
@@ -341,6 +349,7 @@ enum ibtrs_srv_left serverd_session_gone(void *priv, uint64_t number);
 void serverd_sessions_reap(struct serverd *d);
 /* The policy has changed, or this open has got its place. False: it is closed. */
 bool serverd_session_judge(struct serverd *d, struct serverd_open *open);
+/* The configuration has changed: close what it does not allow any more. */
 void serverd_sessions_judge(struct serverd *d);
 /* An event, for a client that takes them and is there. False: it does not hear of it. */
 bool serverd_open_tell(struct serverd *d, const struct serverd_open *open, u32 kind);
