@@ -253,6 +253,7 @@ UNIT_TEST(serverd_allow)
 	struct ibtrs_ctx *ctx;
 	struct ibtrs_clt *clt;
 	struct client a;
+	unsigned int i;
 
 	serverd_begin("# no rules\n");
 	snprintf(conf, sizeof(conf),
@@ -268,6 +269,16 @@ UNIT_TEST(serverd_allow)
 	CHECK_EQ(ibtrs_clt_open(ctx, paths, 1, &o, &clt, why), -EACCES);
 	CHECK(strstr(why, "allow"));
 	CHECK_EQ(ibtrs_ctx_free(ctx), 0);
+	/* Who is in goes when the list has it no more. */
+	for (i = 0; i < 300 && access(place("run/sessions/a1/paths/local"), F_OK); i++)
+		pause_ms(10);
+	CHECK(!access(place("run/sessions/a1/paths/local"), F_OK));
+	*strrchr(conf, 'a') = 'c';
+	put_file("server.conf", conf);
+	kill(server, SIGHUP);
+	for (i = 0; i < 300 && !access(place("run/sessions/a1/paths/local"), F_OK); i++)
+		pause_ms(10);
+	CHECK(access(place("run/sessions/a1/paths/local"), F_OK));
 	client_close(&a);
 	serverd_finish();
 }
@@ -288,6 +299,7 @@ UNIT_TEST(serverd_configuration)
 		{ "auth = off\n", "* ro\n", "--check", 2, "nothing is exported" },
 		{ "dev_search_path = /x\n", "* ro\n", "--chekc", 2, "usage" },
 		{ "dev_search_path = /x\n", "* ro\n", "--queue-depth=x", 2, "65535" },
+		{ "dev_search_path = /x\n", "* ro\n", "--max-sessions-per-key=0", 2, "1 to 65536" },
 		{ "dev_search_path = /x\n", "* ro\n", "word", 2, "not an option" },
 		{ "dev_search_path = /x\nwriter_file = /nonexistent/w\n", "* ro\n",
 		  "--listen=unix:/nonexistent/s", 1, "directory does not exist" },
@@ -470,19 +482,27 @@ UNIT_TEST(serverd_hangs)
 	serverd_finish();
 }
 
-/* Another program has the file open for writing: only readers get it. */
+/*
+ * Another program has the file open for writing: only readers get it, or nobody where the rule says
+ * exclusive.
+ */
 UNIT_TEST(serverd_claims)
 {
 	struct ibnbd_open_rsp r;
 	struct client c;
-	int fd;
+	int fd, fd2;
 
-	serverd_begin("# no rules\n");
+	serverd_begin("db2 ro exclusive\n");
 	fd = open(place("disks/db1"), O_RDWR);
-	if (fd < 0 || !client_open(&c, "claims"))
+	fd2 = open(place("disks/db2"), O_RDWR);
+	if (fd < 0 || fd2 < 0 || !client_open(&c, "claims"))
 		abort();
 	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RW, &r), -EBUSY);
-	CHECK(strstr(c.words, "another program"));
+	CHECK(strstr(c.words, "or a program"));
+	CHECK_EQ(client_map(&c, "db2", IBNBD_ACCESS_RO, &r), -EBUSY);
+	close(fd2);
+	CHECK_EQ(client_map(&c, "db2", IBNBD_ACCESS_RO, &r), 0);
+	CHECK_EQ(client_unmap(&c, r.device_id, false), 0);
 	CHECK_EQ(client_map(&c, "db1", IBNBD_ACCESS_RO, &r), 0);
 	CHECK_EQ(client_unmap(&c, r.device_id, false), 0);
 	close(fd);

@@ -354,7 +354,7 @@ void serverd_io_msg(struct serverd *d, struct serverd_session *s, struct ibtrs_o
 	if (!err)
 		err = ibnbd_access_io(&open->facts, open->access, &io->msg, &why);
 	if (err) {
-		serverd_log("session %s: I/O refused: %s (%d)", s->name, why, err);
+		serverd_log("session %s: I/O refused: %s (%d)", s->label, why, err);
 		free(io);
 		ibtrs_op_reply(op, err);
 		return;

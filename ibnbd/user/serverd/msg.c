@@ -24,7 +24,7 @@ bool serverd_msg_reply(struct ibtrs_op *op, const void *reply, u32 len)
 static void msg_refuse(const struct serverd_session *s, struct ibtrs_op *op, int err,
 		       const char *why)
 {
-	serverd_log("session %s: bad message: %s (%d)", s->name, why, err);
+	serverd_log("session %s: bad message: %s (%d)", s->label, why, err);
 	ibtrs_op_reply(op, err);
 }
 
@@ -107,7 +107,7 @@ static void open_refuse(const struct serverd_session *s, struct ibtrs_op *op, co
 
 	if (!*why)
 		why = open_cause(err);
-	serverd_log("session %s: %s refused: %s (%d)", s->name, name, why, err);
+	serverd_log("session %s: %s refused: %s (%d)", s->label, name, why, err);
 	if (!words) {
 		ibtrs_op_reply(op, err);
 		return;

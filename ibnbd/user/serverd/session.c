@@ -10,7 +10,6 @@
  * lost.
  */
 #include <unistd.h>
-#include "ibnbd/logic/text.h"
 #include "ibnbd/user/serverd/serverd.h"
 
 bool serverd_session_knows_epochs(const struct serverd_session *s)
@@ -21,6 +20,23 @@ bool serverd_session_knows_epochs(const struct serverd_session *s)
 bool serverd_session_is_here(struct serverd *d, const struct serverd_session *s)
 {
 	return !s->gone && d->srv && ibtrs_srv_peers(d->srv, s->number, NULL, NULL);
+}
+
+static void session_allow(struct serverd *d, const struct serverd_session *s);
+
+/* NAME, or NAME#2 .. while another session is there that is called so. */
+static void session_label(const struct serverd *d, struct serverd_session *s)
+{
+	size_t len = ibnbd_linkname(s->name, '#', s->label, sizeof(s->label) - 12);
+	const struct serverd_session *o;
+	unsigned int n = 1;
+
+	do {
+		for (o = d->sessions; o && (o->gone || strcmp(o->label, s->label)); )
+			o = o->next;
+		if (o)
+			snprintf(s->label + len, 12, "#%u", ++n);
+	} while (o);
 }
 
 struct serverd_session *serverd_session_of(struct serverd *d, const struct ibtrs_op *op)
@@ -37,10 +53,12 @@ struct serverd_session *serverd_session_of(struct serverd *d, const struct ibtrs
 	memcpy(s->uuid, op->uuid, sizeof(s->uuid));
 	snprintf(s->name, sizeof(s->name), "%s", op->name);
 	snprintf(s->key, sizeof(s->key), "%s", op->key);
+	session_label(d, s);
 	s->version = IBNBD_PROTO_MAJOR;
 	s->next_id = (u32)serverd_random();
 	s->next = d->sessions;
 	d->sessions = s;
+	session_allow(d, s);	/* the list may have changed since it was let in */
 	return s;
 }
 
@@ -207,7 +225,7 @@ void serverd_open_lose(struct serverd *d, struct serverd_open *open, const char 
 	if (open->state != SERVERD_OPEN_LIVE)
 		return;
 	if (!open->session->gone)
-		serverd_log("session %s: %s is closed: %s", open->session->name, open->name, why);
+		serverd_log("session %s: %s is closed: %s", open->session->label, open->name, why);
 	open->lost = true;
 	open_kill(d, open);
 }
@@ -390,6 +408,7 @@ static bool judge_allows(const struct ibnbd_policy_verdict *v, const struct serv
 bool serverd_session_judge(struct serverd *d, struct serverd_open *open)
 {
 	struct ibnbd_policy_verdict v;
+	char why[64] = "the policy does not say migration any more";
 
 	/* A client that is away is judged when it comes back. */
 	if (open->state != SERVERD_OPEN_LIVE || !serverd_session_is_here(d, open->session))
@@ -398,8 +417,48 @@ bool serverd_session_judge(struct serverd *d, struct serverd_open *open)
 	if (judge_allows(&v, open))
 		return true;
 	serverd_open_tell(d, open, IBNBD_EVENT_REVOKED);
-	serverd_open_lose(d, open, "the policy does not allow it any more");
+	if (v.line)
+		snprintf(why, sizeof(why), "line %u of the policy says %s", v.line,
+			 ibnbd_policy_may_names[v.may]);
+	serverd_open_lose(d, open, why);
 	return false;
+}
+
+static bool allow_has(const struct serverd *d, const char *name, const char *peer)
+{
+	struct ibtrs_origin from;
+
+	policy_origin(peer, &from);
+	return !d->conf->allow || ibnbd_allow_match(d->conf->allow, &from, name);
+}
+
+struct allow_question {
+	const struct serverd *d;
+	const char *name;
+	char not_there[IBTRS_ADDR_STR_MAX];
+};
+
+static void allow_ask(void *priv, const char *peer)
+{
+	struct allow_question *q = priv;
+
+	if (!allow_has(q->d, q->name, peer))
+		snprintf(q->not_there, sizeof(q->not_there), "%s", peer);
+}
+
+/* Its paths from where the list does not let it come any more are closed. */
+static void session_allow(struct serverd *d, const struct serverd_session *s)
+{
+	struct allow_question q = { .d = d, .name = s->name };
+
+	do {
+		q.not_there[0] = 0;
+		ibtrs_srv_peers(d->srv, s->number, allow_ask, &q);
+		if (!q.not_there[0])
+			return;
+		serverd_log("session %s: %s: closed: the parameter allow does not allow it any more",
+			    s->label, q.not_there);
+	} while (ibtrs_srv_disconnect(d->srv, s->number, q.not_there));
 }
 
 void serverd_sessions_judge(struct serverd *d)
@@ -409,6 +468,7 @@ void serverd_sessions_judge(struct serverd *d)
 	unsigned int i;
 
 	for (s = d->sessions; s; s = s->next) {
+		session_allow(d, s);
 		for (i = 0; i < SERVERD_BUCKETS; i++) {
 			for (o = s->table[i]; o; o = next) {
 				next = o->next;
@@ -453,13 +513,11 @@ int serverd_session_admit(void *priv, const char *name, const char *peer, const 
 {
 	struct serverd *d = priv;
 	struct serverd_session *s;
-	struct ibtrs_origin from;
 	const char *unseen;
 	size_t i;
 	u32 code;
 
-	policy_origin(peer, &from);
-	if (d->conf->allow && !ibnbd_allow_match(d->conf->allow, &from, name))
+	if (!allow_has(d, name, peer))
 		return admit_refuse(name, peer, why, "the session's name or address is not on the allow-list; add it to allow of server.conf");
 	for (i = 0; name[i]; i++)
 		if (ibnbd_unseen(name + i, strlen(name + i), &code, &unseen))

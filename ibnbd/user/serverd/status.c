@@ -16,7 +16,6 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "ibnbd/logic/text.h"
 #include "ibnbd/user/serverd/serverd.h"
 
 #define STATUS_NAME	200	/* bytes of a name, before #2; of a longer one the end is kept */
@@ -181,7 +180,7 @@ static void order_do(struct serverd *d, const struct status_order *o)
 	if (!s || d->stopping)
 		return;
 	if (*o->peer) {
-		serverd_log("session %s: its paths from %s are closed by order", s->name, o->peer);
+		serverd_log("session %s: its paths from %s are closed by order", s->label, o->peer);
 		ibtrs_srv_disconnect(d->srv, s->number, o->peer);
 		return;
 	}
@@ -253,7 +252,7 @@ static void status_identity(int dir, const struct serverd_export *e, const struc
 
 static void status_open(struct serverd *d, int sessions, const struct serverd_open *o)
 {
-	int dir = status_dir(sessions, o->session->name);
+	int dir = status_dir(sessions, o->session->label);
 
 	if (dir < 0)
 		return;
@@ -319,7 +318,7 @@ static void status_path(void *priv, const char *peer)
 static void status_session(struct serverd *d, int sessions, const struct serverd_session *s)
 {
 	struct status_paths p = { .d = d, .session = s->number };
-	int dir = s->gone ? -1 : status_dir(sessions, s->name);
+	int dir = s->gone ? -1 : status_dir(sessions, s->label);
 
 	if (dir < 0)
 		return;
