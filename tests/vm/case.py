@@ -134,6 +134,10 @@ class Guest:
         """The kernel's log since the case began."""
         return self.vm.kernel_log()[self.kmsg_start:]
 
+    def server_news(self):
+        """What its server has logged since the case began; ibnbd-serverd since it was started."""
+        return self.sh("cat /run/serverd.log") if self.serves_user() else self.kernel_news()
+
     def kill(self):
         """Pull the plug."""
         self.killed = True

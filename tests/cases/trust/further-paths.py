@@ -7,9 +7,6 @@ crowd = True
 vms = 3
 links = 2
 
-POLICY = "/sys/class/ibnbd-server/ctl/policy"
-PEER_MB = "/sys/module/ibtrs_server/parameters/max_memory_per_peer_mb"
-ALLOW = "/sys/module/ibnbd_server/parameters/allow"
 FIRST, SECOND = (f"ip:10.0.{i}.1@ip:10.0.{i}.2" for i in (0, 1))
 THIRD = "ip:10.0.0.3@ip:10.0.0.2"          # alone: with two paths either may say why
 SESSION = "/sys/class/ibtrs-client/s1"
@@ -27,6 +24,7 @@ def joins(t):
 
 def run(t):
     c, s, d = t.client, t.server, t.client2
+    user = s.serves_user()
     s.sh("serve; ram_disks 2 16")
     dev = c.sh(f"map ram0 path={FIRST}")
 
@@ -37,20 +35,23 @@ def run(t):
     t.eq(s.sh("cat /sys/kernel/uevent_seqnum"), heard, "uevents of paths and sessions")
 
     t.log("--- the allow-list")
-    s.sh(f"echo session:s2 > {ALLOW}")
-    refused(t, "the session's name is not on the allow-list")
-    s.sh(f"echo > {ALLOW}")
+    s.sh("server_set allow=session:s2")
+    refused(t, "the session's name or address is not on the allow-list" if user else
+            "the session's name is not on the allow-list")
+    s.sh("server_set allow=")
     joins(t)
     c.sh(f"unmap {dev}")
 
     t.log("--- a second writer is let in by address")
-    s.sh(f"printf 'ram0 addr:10.0.0.1 migration\\nram0 session:s2 rw\\nend\\n' > {POLICY}")
+    s.sh(r"printf 'ram0 addr:10.0.0.1 migration\nram0 session:s2 rw\n' | policy")
     other = d.sh("map ram0 sessname=s2")
     dev = c.sh(f"map ram0 path={FIRST} access_mode=migration")
     # and before it gets memory: there is none for its chunks of 66 MiB
-    s.sh(f"echo 100 > {PEER_MB}")
+    if not user:
+        s.sh("server_set max_memory_per_peer_mb=100")
     refused(t, "policy allows less from this address than the session has open")
-    s.sh(f"echo 0 > {PEER_MB}")
+    if not user:
+        s.sh("server_set max_memory_per_peer_mb=0")
     d.sh(f"unmap {other}")
     joins(t)                            # nobody else writes
 
@@ -58,7 +59,7 @@ def run(t):
     uuid = c.sh(f"cat {SESSION}/uuid").replace("-", "")
     for link in 0, 1:
         c.link(link, False)
-    s.sh("wait_for 30 eval '[ ! -e /sys/class/ibtrs-server/s1 ]'", timeout=60)
+    s.sh("wait_for 30 eval '[ ! -e /run/sessions/s1 ]'", timeout=60)
     kept = "the session name is kept for ip:10.0.0.1"
     d.fails(f"map ram1 path={THIRD}", kept, timeout=60)
     # it is back, and is lost before it opens its disk

@@ -3,17 +3,15 @@ description = ("an exclusive rule keeps the disk from the server's own use for a
                "without the parameter claim; for files as far as can be")
 crowd = True
 
-POLICY = "/sys/class/ibnbd-server/ctl/policy"
-EXPORTS = "/sys/class/ibnbd-server/ctl/devices"
-
 
 def run(t):
     c, s = t.client, t.server
-    claimed = lambda export: s.sh(f"cat {EXPORTS}/{export}/claimed")
+    claimed = lambda export: s.sh(f"wait_for 5 test -e /run/devices/{export}; "
+                                  f"cat /run/devices/{export}/claimed")
 
     s.sh("serve claim=N; ram_disks 2 16; modprobe loop; mkdir -p /mnt; "
          "mkfs.ext4 -q -F /dev/ram0; mkfs.ext4 -q -F /dev/ram1; "
-         f"printf 'ram0 ro exclusive\\nram1 ro\\nimage ro exclusive\\nend\\n' > {POLICY}")
+         r"printf 'ram0 ro exclusive\nram1 ro\nimage ro exclusive\n' | policy")
     plain = c.sh("map ram1 access_mode=ro")
     s.sh("mount /dev/ram1 /mnt; umount /mnt")
     t.eq(claimed("ram1"), "0", "without exclusive")
@@ -33,11 +31,11 @@ def run(t):
 
     t.log("--- files")
     s.sh("truncate -s 16M /tmp/image; losetup /dev/loop1 /tmp/image; "
-         "echo /tmp > /sys/module/ibnbd_server/parameters/dev_search_path")
+         "server_set dev_search_path=/tmp")
     c.fails("map image access_mode=ro",
             "loop device or a program of the server has the file open for writing")
     s.sh("losetup -d /dev/loop1")
     first, second = c.sh("map image access_mode=ro"), c.sh("map image access_mode=ro sessname=s2")
     c.sh(f"unmap {first}; unmap {second}")
-    s.sh(f"printf 'image rw exclusive\\nend\\n' > {POLICY}")
+    s.sh("echo image rw exclusive | policy")
     c.sh("dev=$(map image); unmap $(map image access_mode=ro sessname=s2); unmap $dev")

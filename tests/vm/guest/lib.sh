@@ -176,29 +176,90 @@ serve() {
 
 # serve_user [PARAM=VALUE..]: the same by ibnbd-serverd; /run/serverd.log has what it says
 serve_user() {
-	local search=/dev options=() conf=("policy = optional") p
+	local options
 
-	for p; do
-		case $p in
-		sess_queue_depth=*) options+=(--queue-depth "${p#*=}") ;;
-		hb_interval_ms=*) options+=(--hb-interval "${p#*=}") ;;
-		hb_misses=*) options+=(--hb-misses "${p#*=}") ;;
-		max_memory_mb=*) options+=(--max-memory "${p#*=}") ;;
-		name_keep_s=*) options+=(--name-keep "${p#*=}") ;;
-		dev_search_path=*) search=${p#*=} ;;
-		writer_file=*|claim=*|file_block=*|copy=*) conf+=("${p%%=*} = ${p#*=}") ;;
-		*) fail "ibnbd-serverd has no $p" ;;
-		esac
-	done
 	mkdir -p /etc/ibnbd /var/lib/ibnbd /run/ibnbd-serverd
-	printf '%s\n' "dev_search_path = $search" "${conf[@]}" > /etc/ibnbd/server.conf
+	printf '%s\n' "$@" > /run/serverd.params
+	options=$(serverd_conf "$@")
 	rm -f /run/serverd.log
 	ln -sfn /run/ibnbd-serverd/devices /run/devices
 	ln -sfn /run/ibnbd-serverd/sessions /run/sessions
 	RUNTIME_DIRECTORY=/run/ibnbd-serverd setsid bash -c \
-		'ibnbd-serverd "$@"; echo "ended with status $?"' - "${options[@]}" \
+		'ibnbd-serverd "$@"; echo "ended with status $?"' - $options \
 		> /run/serverd.log 2>&1 < /dev/null &
 	wait_for 10 grep -q "listens at" /run/serverd.log || fail "$(cat /run/serverd.log)"
+}
+
+# serverd_conf [PARAM=VALUE..]: writes server.conf; prints what is an option of ibnbd-serverd
+serverd_conf() {
+	local search=/dev conf=("policy = optional") p n
+
+	for p; do
+		case $p in
+		"") ;;
+		sess_queue_depth=*) echo "--queue-depth ${p#*=}" ;;
+		hb_interval_ms=*) echo "--hb-interval ${p#*=}" ;;
+		hb_misses=*) echo "--hb-misses ${p#*=}" ;;
+		name_keep_s=*) echo "--name-keep ${p#*=}" ;;
+		dev_search_path=*) search=${p#*=} ;;
+		writer_file=*|claim=*|file_block=*|copy=*|allow=*|auth=*|max_maps=*)
+			conf+=("${p%%=*} = ${p#*=}") ;;
+		max_memory*=*|max_sessions*=*|max_paths_half_open*=*)
+			n=${p%%=*}
+			n=${n%_mb}
+			[ "${p#*=}" = 0 ] || echo "--${n//_/-} ${p#*=}" ;;
+		*) fail "ibnbd-serverd has no $p" ;;
+		esac
+	done
+	printf '%s\n' "dev_search_path = $search" "${conf[@]}" > /etc/ibnbd/server.conf
+}
+
+# serverd_reload: returns when ibnbd-serverd has read its files again; fails if they have a mistake.
+# It takes a second SIGHUP when it has done with the first.
+serverd_reload() {
+	local pid
+
+	pid=$(pgrep -x ibnbd-serverd)
+	for _ in 1 2; do
+		kill -HUP "$pid"
+		wait_for 10 grep -q '^ShdPnd:.*[02468ace]$' "/proc/$pid/status"
+	done
+	ibnbd-serverd --check
+}
+
+# server_set PARAM=VALUE..: from now on. Of ibnbd-serverd some count after a restart only: clients
+# come back then.
+server_set() {
+	local p params
+
+	if [ ! -x /bin/serve-user ]; then
+		for p; do
+			echo "${p#*=}" > "$(echo /sys/module/*_server/parameters/"${p%%=*}")"
+		done
+		return
+	fi
+	for p; do
+		sed -i "/^${p%%=*}=/d" /run/serverd.params
+		echo "$p" >> /run/serverd.params
+	done
+	mapfile -t params < /run/serverd.params
+	case $1 in
+	allow=*|dev_search_path=*)
+		serverd_conf "${params[@]}" > /dev/null
+		serverd_reload ;;
+	*)	unload ibnbd_server
+		serve_user "${params[@]}" ;;
+	esac
+}
+
+# policy: the rules on stdin are in force when it returns
+policy() {
+	if [ ! -x /bin/serve-user ]; then
+		{ cat; echo end; } > /sys/class/ibnbd-server/ctl/policy
+	else
+		{ cat; echo "# end"; } > /etc/ibnbd/policy.conf
+		serverd_reload
+	fi
 }
 
 # ram_disks [COUNT [MiB]]: /dev/ram0 .. with the first COUNT filled, so that no test measures page
@@ -383,7 +444,7 @@ tidy() {
 		blkdiscard -z /dev/vda
 		late_release || unload virtio_blk || true
 	fi
-	rm -rf /etc/ibnbd/keys /var/lib/ibnbd/*
+	rm -rf /etc/ibnbd/keys /etc/ibnbd/policy.conf /var/lib/ibnbd/*
 	for d in /sys/class/net/eth*; do
 		[ -e "$d" ] || continue
 		ip link set "${d##*/}" up
