@@ -8,8 +8,22 @@
  * higher recon_cnt from the same address supersedes its earlier life (law L9): that is closed at
  * once, and the client told EBUSY as long as the user has ops of it.
  */
+#include <stdarg.h>
 #include <stdlib.h>
 #include "ibtrs/user/srv.h"
+
+void ibtrs_srv_refused(const struct ibtrs_srv *srv, const char *peer, const char *fmt, ...)
+{
+	char what[2 * IBTRS_WHY_LEN];
+	va_list ap;
+
+	if (!srv->opts.refused)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	srv->opts.refused(srv->opts.priv, peer, what);
+}
 
 static struct ibtrs_srv_session *admit_session(struct ibtrs_srv *srv, const u8 *uuid,
 					       const char *key)
@@ -191,6 +205,9 @@ static void admit_refuse(struct ibtrs_srv_conn *conn, int err, u32 ext, const ch
 {
 	struct ibtrs_wire_conn_refused w;
 
+	/* Who waits for an old path to drain, or for its session, asks ten times a second. */
+	if (err != -EBUSY && err != -ENXIO)
+		ibtrs_srv_refused(conn->srv, conn->peer, "connection refused: %s (%d)", why, err);
 	admit_answer(conn, IBTRS_FRAME_REJ, &w, ibtrs_msg_conn_refused_encode(&w, err, ext, why));
 	ibtrs_srv_conn_kill(conn);
 }
@@ -260,7 +277,7 @@ void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 		      const struct ibtrs_wc *wc, char why[IBTRS_WHY_LEN])
 {
-	const char *name, *reason = "";
+	const char *name = "", *reason = "";
 	char words[IBTRS_WHY_LEN] = "";
 	int err;
 
@@ -284,6 +301,9 @@ static int info_judge(struct ibtrs_srv *srv, struct ibtrs_srv_path *path,
 	if (!err)
 		err = ibtrs_srv_path_memory(srv, path, &reason);
 	snprintf(why, IBTRS_WHY_LEN, "%s", reason);
+	if (err)
+		ibtrs_srv_refused(srv, path->peer, "session %s: path refused: %s (%d)", name, why,
+				  err);
 	return err;
 }
 

@@ -532,6 +532,8 @@ enum ibtrs_srv_left {
  *	locked, such as io_uring can register, too. Return: a number of the caller's, for struct
  *	ibtrs_op; -1: none. Called as @admit is, and never for a stream. NULL: none
  * @memory_gone: none of those requests is left, and their memory is freed next. Called as @gone is
+ * @refused: a client from @peer was refused: what, and why, as a line for a log. Strangers can
+ *	cause it as often as they like. Called as @admit is. NULL: nobody is told
  */
 struct ibtrs_srv_opts {
 	size_t size;
@@ -558,6 +560,7 @@ struct ibtrs_srv_opts {
 	uint32_t max_paths_half_open;
 	uint32_t max_paths_half_open_per_peer;
 	uint32_t name_keep_s;
+	void (*refused)(void *priv, const char *peer, const char *what);
 };
 
 /* @o may be NULL. Nothing listens before ibtrs_srv_listen(). */

@@ -158,6 +158,9 @@ static void srv_path_timer(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, u
 	u32 cid;
 
 	if (path->state != IBTRS_SRV_PATH_UP) {
+		if (path->state == IBTRS_SRV_PATH_CONNECTING)
+			ibtrs_srv_refused(srv, path->peer,
+					  "the client did not complete the handshake in time");
 		ibtrs_srv_path_close(srv, path);
 		return;
 	}

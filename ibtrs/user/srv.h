@@ -170,6 +170,9 @@ void ibtrs_srv_ops_end(struct ibtrs_srv_path *path);
 void ibtrs_srv_hb_send(struct ibtrs_srv_conn *conn);
 
 /* ---- admit.c ------------------------------------------------------------ */
+/* For the application's log. */
+void ibtrs_srv_refused(const struct ibtrs_srv *srv, const char *peer, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 

@@ -30,6 +30,7 @@ enum knock_step {
 
 struct ibtrs_srv_knock {
 	enum knock_step step;
+	bool known;			/* there is a key of that name */
 	struct ibtrs_auth auth;
 	struct ibtrs_auth_req req;
 	struct ibtrs_wire_auth_verdict verdict;
@@ -205,10 +206,21 @@ static void knock_verdict(struct ibtrs_srv_conn *conn)
 	knock_say(conn, IBTRS_FRAME_SEND, &k->verdict, sizeof(k->verdict));
 }
 
+static void knock_failed(const struct ibtrs_srv_conn *conn, const char *why)
+{
+	const struct ibtrs_srv_knock *k = conn->knock;
+	const char *name = (const char *)k->auth.t.name;
+
+	ibtrs_srv_refused(conn->srv, conn->peer, "key %s: authentication failed: %s",
+			  *name ? name : "(none)",
+			  *name && !k->known ? "there is no key of that name here" : why);
+}
+
 static void knock_refuse(struct ibtrs_srv_conn *conn, int err, const char *why)
 {
 	struct ibtrs_srv_knock *k = conn->knock;
 
+	knock_failed(conn, why);
 	ibtrs_auth_end(&k->auth, &ibtrs_auth_user);
 	ibtrs_auth_verdict_encode(&k->verdict, err, why);
 	k->step = KNOCK_LATE;
@@ -238,6 +250,7 @@ static void knock_hello(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 		err = ibtrs_user_random(nonce, sizeof(nonce));
 		/* Without a key of that name: a challenge that has no answer. */
 		err = err ?: auth_keys(conn->srv, (const char *)k->auth.t.name, &keys);
+		k->known = !err && keys.nr;
 		err = err ?: ibtrs_auth_srv_challenge(&k->auth, &ibtrs_auth_user, &keys, nonce, &w);
 		explicit_bzero(&keys, sizeof(keys));
 	}
@@ -316,6 +329,8 @@ void ibtrs_srv_knock_free(struct ibtrs_srv_conn *conn)
 {
 	if (!conn->knock)
 		return;
+	if (conn->knock->step == KNOCK_PROOF)
+		knock_failed(conn, "the client left without a proof: it has another key of that name");
 	explicit_bzero(conn->knock, sizeof(*conn->knock));
 	free(conn->knock);
 	conn->knock = NULL;

@@ -50,11 +50,19 @@ static int admit(void *priv, const char *name, const char *peer, const char *key
 	return 0;
 }
 
+static char said[2 * IBTRS_WHY_LEN];		/* by the server, for its log */
+
+static void refused(void *priv, const char *peer, const char *what)
+{
+	snprintf(said, sizeof(said), "%s", what);
+}
+
 static struct ibtrs_srv_opts server(uint32_t auth)
 {
 	return (struct ibtrs_srv_opts){
 		.size = sizeof(struct ibtrs_srv_opts), .queue_depth = 32, .max_io_size = 8192,
 		.admit = admit, .now_ms = clock_now, .auth = auth, .key = keys_get,
+		.refused = refused,
 	};
 }
 
@@ -116,26 +124,32 @@ UNIT_TEST(who_is_let_in)
 		const uint8_t *key, *next;
 		uint32_t auth, nr;
 		int err;
-		const char *why;
+		const char *why, *log;
 	} *r, rows[] = {
 		{ "no key, off", NULL, NULL, NULL, IBTRS_SRV_AUTH_OFF, 1, 0, "" },
 		{ "no key, optional", NULL, NULL, NULL, IBTRS_SRV_AUTH_OPTIONAL, 1, 0, "" },
 		{ "no key, required", NULL, NULL, NULL, IBTRS_SRV_AUTH_REQUIRED, 1, -EACCES,
-		  "the server says: authentication is required here: open with a key (map with auth=KEY)" },
+		  "the server says: authentication is required here: open with a key (map with auth=KEY)",
+		  "connection refused: authentication is required here: " },
 		{ "the key, off", "db-1", golden_key, NULL, IBTRS_SRV_AUTH_OFF, 1, -EKEYREJECTED,
-		  "the server says: authentication is disabled here: open without a key (map without auth=)" },
+		  "the server says: authentication is disabled here: open without a key (map without auth=)",
+		  "connection refused: authentication is disabled here: " },
 		{ "the key, optional", "db-1", golden_key, NULL, IBTRS_SRV_AUTH_OPTIONAL, 1, 0, "" },
 		{ "the key, required", "db-1", golden_key, NULL, IBTRS_SRV_AUTH_REQUIRED, 1, 0, "" },
 		{ "another key, optional", "db-1", golden_nonce_c, NULL, IBTRS_SRV_AUTH_OPTIONAL, 1,
-		  -EKEYREJECTED, "key db-1: " NO_PROOF },
+		  -EKEYREJECTED, "key db-1: " NO_PROOF,
+		  "key db-1: authentication failed: the client left without a proof: it has another key" },
 		{ "another key, required", "db-1", golden_nonce_c, NULL, IBTRS_SRV_AUTH_REQUIRED, 2,
-		  -EKEYREJECTED, "key db-1: " NO_PROOF },
+		  -EKEYREJECTED, "key db-1: " NO_PROOF,
+		  "key db-1: authentication failed: the client left without a proof: it has another key" },
 		{ "a key of another name", "db-3", golden_key, NULL, IBTRS_SRV_AUTH_REQUIRED, 1,
-		  -EKEYREJECTED, "key db-3: " NO_PROOF },
+		  -EKEYREJECTED, "key db-3: " NO_PROOF,
+		  "key db-3: authentication failed: there is no key of that name here" },
 		{ "the server has it as the next", "db-1", golden_next, NULL,
 		  IBTRS_SRV_AUTH_REQUIRED, 2, 0, "" },
 		{ "the server has it no more", "db-1", golden_next, NULL, IBTRS_SRV_AUTH_REQUIRED,
-		  1, -EKEYREJECTED, "key db-1: " NO_PROOF },
+		  1, -EKEYREJECTED, "key db-1: " NO_PROOF,
+		  "key db-1: authentication failed: the client left without a proof: it has another key" },
 		{ "the client has it as the next", "db-1", golden_nonce_c, golden_key,
 		  IBTRS_SRV_AUTH_REQUIRED, 1, 0, "" },
 	};
@@ -154,12 +168,14 @@ UNIT_TEST(who_is_let_in)
 		UNIT_ROW("%s", r->what);
 		keys_are(r->nr);
 		strcpy(admitted, "?");
+		said[0] = 0;
 		world_open(&w, &so, 1, &o);
 		world_turns(&w, 40);
 		CHECK_EQ(world_up(&w), !r->err);
 		ibtrs_clt_path_info(w.clt, 0, &info);
 		CHECK_EQ(info.err, r->err);
 		CHECK_STR(info.why, r->why);
+		CHECK(r->log ? !!strstr(said, r->log) : !*said);
 		CHECK_STR(admitted, r->err ? "?" : r->name ?: "");
 		if (!r->err) {
 			io = world_io(IBTRS_IO_WRITE, &h, 3, data, sizeof(data));

@@ -68,25 +68,48 @@ u64 serverd_random(void)
 }
 
 /* Clients can cause lines as fast as they send messages. */
+struct main_log {
+	u64 since;
+	unsigned int lines, dropped;
+};
+
+static bool main_may_log(struct main_log *l)
+{
+	u64 now = serverd_now_ms();
+
+	if (now >= l->since + MAIN_LOG_MS) {
+		if (l->dropped)
+			fprintf(stderr, "ibnbd-serverd: %u lines were left out\n", l->dropped);
+		*l = (struct main_log){ .since = now };
+	}
+	if (l->lines++ < MAIN_LOG_LINES)
+		return true;
+	l->dropped++;
+	return false;
+}
+
+/* Strangers take no line of what clients cause. */
+static void main_refused(void *priv, const char *peer, const char *what)
+{
+	static struct main_log log;
+	char *text;
+
+	if (!main_may_log(&log))
+		return;
+	text = escape_text(ESCAPE_LINE, what);
+	fprintf(stderr, "ibnbd-serverd: %s: %s\n", peer, text);
+	free(text);
+}
+
 void serverd_log(const char *fmt, ...)
 {
-	static unsigned int lines, dropped;
-	static u64 since;
-	u64 now = serverd_now_ms();
+	static struct main_log log;
 	char *raw, *text;
 	va_list ap;
 	int n;
 
-	if (now >= since + MAIN_LOG_MS) {
-		if (dropped)
-			fprintf(stderr, "ibnbd-serverd: %u lines were left out\n", dropped);
-		since = now;
-		lines = dropped = 0;
-	}
-	if (lines++ >= MAIN_LOG_LINES) {
-		dropped++;
+	if (!main_may_log(&log))
 		return;
-	}
 	va_start(ap, fmt);
 	n = vasprintf(&raw, fmt, ap);
 	va_end(ap);
@@ -372,7 +395,7 @@ static int main_new(struct serverd *d)
 		.name_keep_s = d->opts.name_keep_s,
 		.admit = serverd_session_admit, .gone = serverd_session_gone,
 		.memory = serverd_ring_memory, .memory_gone = serverd_ring_memory_gone,
-		.auth = d->conf->auth, .key = serverd_conf_key,
+		.auth = d->conf->auth, .key = serverd_conf_key, .refused = main_refused,
 	};
 	char why[IBTRS_WHY_LEN];
 	int err;

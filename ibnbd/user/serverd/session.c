@@ -501,10 +501,9 @@ static bool admit_joins(struct serverd *d, const struct serverd_session *s, cons
 	return true;
 }
 
-static int admit_refuse(const char *name, const char *peer, char *why, const char *reason)
+static int admit_refuse(char *why, const char *reason)
 {
 	snprintf(why, IBTRS_WHY_LEN, "%s", reason);
-	serverd_log("session %s from %s refused: %s", name, peer, reason);
 	return -EACCES;
 }
 
@@ -518,14 +517,14 @@ int serverd_session_admit(void *priv, const char *name, const char *peer, const 
 	u32 code;
 
 	if (!allow_has(d, name, peer))
-		return admit_refuse(name, peer, why, "the session's name or address is not on the allow-list; add it to allow of server.conf");
+		return admit_refuse(why, "the session's name or address is not on the allow-list; add it to allow of server.conf");
 	for (i = 0; name[i]; i++)
 		if (ibnbd_unseen(name + i, strlen(name + i), &code, &unseen))
-			return admit_refuse(name, peer, why,
+			return admit_refuse(why,
 					    "the session's name has an invisible character");
 	for (s = d->sessions; s; s = s->next)
 		if (!s->gone && !strcmp(s->name, name) && !strcmp(s->key, key) &&
 		    !admit_joins(d, s, peer))
-			return admit_refuse(name, peer, why, "the server's policy allows less from this address than the session has open; see policy.conf there");
+			return admit_refuse(why, "the server's policy allows less from this address than the session has open; see policy.conf there");
 	return 0;
 }

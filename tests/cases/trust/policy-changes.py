@@ -53,7 +53,7 @@ def check_two_writers(t):
 
 def check_mistakes_user(t, reader):
     """By the file of ibnbd-serverd, and a signal."""
-    for text, why in (("* deny\\n\\n ram0  wr\\n", 'policy.conf:3:8: .*"wr": neither a peer nor an'),
+    for text, why in (("* deny\\n\\n ram0  wr\\n", 'policy.conf:3:8: .*"wr": neither a peer nor'),
                       ("x addr:10.0.0.0/33 rw\\n", 'policy.conf:1:8: .*the prefix length')):
         t.server.fails(f"printf '{text}' | policy", why)
     t.match(t.server.server_news(), "a mistake: the one before stays", "the server says so")
