@@ -463,8 +463,9 @@ IBTRS_API int ibtrs_group_leg(struct ibtrs_group *g, unsigned int leg, struct ib
  * @name: of the session
  * @user: the caller's own
  * @key: name of the key that the client has proved; empty: none
- * @uuid: of the session, IBTRS_SESSION_UUID bytes, which the client has drawn: a client that was
- *	away comes back with the same, in a session of another number
+ * @uuid: which client it is, IBTRS_SESSION_UUID bytes: a client that was away comes back with the
+ *	same, in a session of another number. The client has drawn it, but nobody has that of a
+ *	client with a key without that key. Never all zeros
  *
  * Valid until ibtrs_op_reply().
  */

@@ -130,6 +130,7 @@ struct ibtrs_srv_session {
 	struct ibtrs_srv_session *next;
 	u8 uuid[IBTRS_UUID_LEN];
 	char key[IBTRS_KEY_NAME_LEN];	/* that it belongs to; empty: to none */
+	u8 identity[IBTRS_UUID_LEN];	/* of both */
 	u64 id;
 	u32 life;
 	u32 ext;

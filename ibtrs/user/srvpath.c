@@ -23,7 +23,8 @@ struct ibtrs_srv_session *ibtrs_srv_session_new(struct ibtrs_srv *srv, const u8 
 	if (!s)
 		return NULL;
 	s->slots = calloc(srv->limits.queue_depth, sizeof(*s->slots));
-	if (!s->slots || ibtrs_user_random(&s->life, sizeof(s->life))) {
+	if (!s->slots || ibtrs_user_random(&s->life, sizeof(s->life)) ||
+	    ibtrs_auth_identity(&ibtrs_auth_user, uuid, key, s->identity)) {
 		free(s->slots);
 		free(s);
 		return NULL;
@@ -86,7 +87,7 @@ static void path_ops_init(struct ibtrs_srv_path *path)
 		x->op.session = path->session->id;
 		x->op.name = path->session->name;
 		x->op.key = path->session->key;
-		x->op.uuid = path->session->uuid;
+		x->op.uuid = path->session->identity;
 	}
 }
 

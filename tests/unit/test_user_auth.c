@@ -117,6 +117,16 @@ UNIT_TEST(golden_exchange)
 
 /* ---- both ends ---------------------------------------------------------- */
 
+/* The client that the application sees is that of the kernel's server: a key's is its own. */
+static void identity_is_of(const struct ibtrs_srv_session *s, const char *key)
+{
+	u8 want[IBTRS_UUID_LEN];
+
+	CHECK_EQ(ibtrs_auth_identity(&ibtrs_auth_user, s->uuid, key, want), 0);
+	CHECK_MEM(s->paths->ops[0].op.uuid, want, sizeof(want));
+	CHECK(!*key || memcmp(want, s->uuid, sizeof(want)));
+}
+
 UNIT_TEST(who_is_let_in)
 {
 	static const struct {
@@ -181,6 +191,7 @@ UNIT_TEST(who_is_let_in)
 			io = world_io(IBTRS_IO_WRITE, &h, 3, data, sizeof(data));
 			CHECK_EQ(world_do(&w, &io), 0);
 			CHECK_MEM(w.disk[3], data, sizeof(data));
+			identity_is_of(w.srv->sessions, r->name ?: "");
 		}
 		world_end(&w);
 	}
