@@ -175,6 +175,9 @@ static int admit_judge(struct ibtrs_srv_conn *conn, const struct ibtrs_conn_req 
 	struct ibtrs_srv_proof proof = {};
 	int err;
 
+	*why = IBTRS_SRV_FEIGNED;
+	if (conn->qp->feigned)
+		return -EACCES;
 	if (req->ext & IBTRS_EXT_AUTH && ibtrs_srv_auth_bare(conn, why))
 		return -EKEYREJECTED;
 	if (req->cid && req->ext & IBTRS_EXT_AUTH) {
@@ -267,6 +270,7 @@ void ibtrs_srv_admit(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 	conn->cid = req.cid;
 	conn->due = 0;
 	path->conns[req.cid] = conn;
+	conn->qp->beside = req.cid ? path->conns[0]->qp : NULL;
 	path->verbs = conn->qp->verbs;
 	path->nr_accepted++;
 	admit_accept(conn, path, wc->data);

@@ -235,6 +235,26 @@ static int rdma_cq_create(struct ibtrs_rdma *r, u32 nr)
 	return r->cq ? 0 : ibtrs_rdma_break(r, -errno);
 }
 
+static int rdma_pd_get(struct ibtrs_rdma *r)
+{
+	r->pd = r->qp.beside ? ibtrs_rdma_of(r->qp.beside)->pd : calloc(1, sizeof(*r->pd));
+	if (!r->pd)
+		return ibtrs_rdma_break(r, -ENOMEM);
+	if (!r->pd->refs++)
+		r->pd->pd = ibv_alloc_pd(r->id->verbs);
+	return r->pd->pd ? 0 : ibtrs_rdma_break(r, errno ? -errno : -ENOMEM);
+}
+
+/* Its QPs and chunks are gone. */
+static void rdma_pd_put(struct ibtrs_rdma_pd *pd)
+{
+	if (!pd || --pd->refs)
+		return;
+	if (pd->pd)
+		ibv_dealloc_pd(pd->pd);
+	free(pd);
+}
+
 int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 {
 	struct ibv_device_attr dev;
@@ -257,6 +277,8 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 		return ibtrs_qp_break(&r->qp, -ENOSPC,
 				      "more requests at a time than the RDMA device has room for");
 	err = rdma_cq_create(r, send + r->nr_recv + 1);
+	if (!err && server)
+		err = rdma_pd_get(r);
 	if (err)
 		return err;
 	attr.send_cq = r->cq;
@@ -265,7 +287,7 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 		.max_send_wr = send, .max_recv_wr = r->nr_recv + 1,
 		.max_send_sge = IBTRS_RDMA_SGES, .max_recv_sge = 1,
 	};
-	if (rdma_create_qp(r->id, NULL, &attr))
+	if (rdma_create_qp(r->id, r->pd ? r->pd->pd : NULL, &attr))
 		return ibtrs_rdma_break(r, -errno);
 	r->sq_free = send;
 	r->due = calloc(r->nr_recv, sizeof(*r->due));
@@ -327,11 +349,12 @@ static void rdma_close(struct ibtrs_qp *qp)
 	ibtrs_qp_end(qp);
 }
 
-/* The device's protection domain, which chunks are in, lives as long as an id has it. */
+/* The device's protection domain lives as long as an id has it. */
 static void rdma_free(struct ibtrs_qp *qp)
 {
 	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
 
+	rdma_pd_put(r->pd);
 	if (r->id)
 		rdma_destroy_id(r->id);
 	if (r->channel)

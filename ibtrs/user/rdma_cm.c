@@ -270,6 +270,25 @@ static int cm_listen_fd(const struct ibtrs_rdma_listener *l)
 	return l->channel->fd;
 }
 
+/*
+ * With RoCE the GID, which all packets go to, is made of the address, and that is in the private
+ * data of the REQ, where its sender can write any. InfiniBand has no such rule.
+ */
+static bool cm_is_feigned(struct ibtrs_rdma *r)
+{
+	const struct rdma_cm_id *id = r->id;
+	u8 own[IBTRS_GID_LEN], peer[IBTRS_GID_LEN], claimed[IBTRS_GID_LEN];
+	struct ibv_port_attr port;
+
+	if (id->verbs->device->transport_type != IBV_TRANSPORT_IB ||
+	    ibv_query_port(id->verbs, id->port_num, &port) ||
+	    port.link_layer != IBV_LINK_LAYER_ETHERNET)
+		return false;
+	ibtrs_rdma_ends(&r->qp, own, peer);
+	ibtrs_place_gid(rdma_get_peer_addr(r->id), claimed);
+	return memcmp(peer, claimed, IBTRS_GID_LEN);
+}
+
 static struct ibtrs_qp *cm_accept(struct ibtrs_rdma_listener *l, u32 depth,
 				  char peer[IBTRS_ADDR_STR_MAX])
 {
@@ -301,6 +320,7 @@ static struct ibtrs_qp *cm_accept(struct ibtrs_rdma_listener *l, u32 depth,
 	r->id = id;
 	r->state = IBTRS_RDMA_ASKED;
 	r->asked = true;
+	r->qp.feigned = cm_is_feigned(r);
 	return &r->qp;
 }
 

@@ -30,10 +30,17 @@ struct ibtrs_rdma_area {
 	struct ibv_mr *mr;
 };
 
+/* A server's: one for each path, so that no peer reaches the memory of another path. */
+struct ibtrs_rdma_pd {
+	struct ibv_pd *pd;
+	u32 refs;			/* connections of the path */
+};
+
 /**
  * struct ibtrs_rdma - a connection
  * @ep: epoll set of the event channel and the completion channel
  * @set: the epoll set that has @ep; -1: none
+ * @pd: NULL: that of the device
  * @depth: requests at a time; 0: a client's service connection
  * @nr_recv, @recv_len: receives, and the bytes of each
  * @sq_free: work requests that fit the send queue
@@ -60,6 +67,7 @@ struct ibtrs_rdma {
 	struct rdma_cm_id *id;
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *cq;
+	struct ibtrs_rdma_pd *pd;
 	int ep;
 	int set;
 	u32 depth;

@@ -16,6 +16,7 @@
 #define IBTRS_SRV_HALF_MS	10000	/* for a handshake; half of it until the CONN_REQ */
 #define IBTRS_SRV_REFUSED_MS	2000	/* protocol 8.5 */
 #define IBTRS_SRV_EVENTS	8	/* that wait to be sent, for each path */
+#define IBTRS_SRV_FEIGNED	"the client's address is not that of its GID"
 
 struct ibtrs_transport;
 struct ibtrs_srv_grant;

@@ -304,6 +304,9 @@ int ibtrs_srv_knock(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc, u8 *
 	*ext = req.ext;
 	if (!good)
 		return -ECONNRESET;
+	*why = IBTRS_SRV_FEIGNED;
+	if (conn->qp->feigned)
+		return -EACCES;
 	*why = "authentication is disabled here: open without a key (map without auth=)";
 	if (conn->srv->opts.auth == IBTRS_SRV_AUTH_OFF)
 		return -EKEYREJECTED;

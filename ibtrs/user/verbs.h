@@ -102,6 +102,9 @@ struct ibtrs_verbs;
  * @out: work requests that the provider has not taken yet
  * @bare: others may read and change what it carries: TCP without TLS. Known with the first message,
  *	and to servers alone
+ * @feigned: the peer claims an address that is not the one packets go to; known as @bare is
+ * @beside: a server's, of cid 0 of its path: the peer writes to the same memory. Set before the
+ *	answer is posted; NULL: it is the first
  * @talks: it carries the messages of authentication and nothing else; set before the CONN_REQ or
  *	its answer is posted
  */
@@ -112,7 +115,9 @@ struct ibtrs_qp {
 	const struct ibtrs_regions *regions;
 	struct ibtrs_wr *out;
 	struct ibtrs_wr **out_end;
+	struct ibtrs_qp *beside;
 	bool bare;
+	bool feigned;
 	bool talks;
 };
 
