@@ -7,16 +7,16 @@ crowd = True
 deadline = 180
 import keys
 
-AUTH = "/sys/module/ibnbd_server/parameters/auth"
-POLICY = "/sys/class/ibnbd-server/ctl/policy"
-RULES = "ram1 key:db-1 rw\\nram1 ro\\nram2 key:other rw\\nram2 deny\\nend\\n"
+RULES = "ram1 key:db-1 rw\\nram1 ro\\nram2 key:other rw\\nram2 deny\\n"
 OK, FULL = "accepted depth 512 flags 0", "refused 28"
 
 
 def run(t):
     c, s = t.client, t.server
     put = lambda dev: f"dd if=/dev/zero of={dev} bs=4k count=1 oflag=direct status=none"
-    s.sh("ram_disks 3 16; serve auth=required handshake_timeout_s=100 max_paths_half_open=4")
+    user = s.serves_user()      # its handshake_timeout_s is 10
+    s.sh("ram_disks 3 16; serve auth=required max_paths_half_open=4 " +
+         ("" if user else "handshake_timeout_s=100"))
     keys.share("db-1", c, s)
 
     t.log("--- a user of the client's machine, with a verbs program of its own")
@@ -24,7 +24,7 @@ def run(t):
     c.fails("lessen user ibnbd key load db-1", "cannot read /etc/ibnbd/keys: Permission denied")
     t.eq(c.sh("lessen user ibnbd key list -n"), "", "the keys that it sees")
     t.eq(c.sh("lessen user knock 10.0.0.2"), "refused 13", "what it is let do")
-    t.match(s.kernel_news(), "ip:10.0.0.1: connection refused: authentication is required",
+    t.match(s.server_news(), "ip:10.0.0.1: connection refused: authentication is required",
             "the server's log")
 
     t.log("--- and with keys that say in /proc/keys that its keyring is the driver's")
@@ -44,7 +44,7 @@ def run(t):
     c.sh("ibnbd key load")      # over a key that is there
 
     t.log("--- where strangers are let in, they hold all places that are for them")
-    s.sh(f"echo optional > {AUTH}")
+    s.sh("server_set auth=optional")
     flood = c.spawn("lessen user knock 10.0.0.2 count=6 hold=100")
     t.wait(lambda: len(flood.out().splitlines()) == 6, 20, "six knocks")
     t.eq(flood.out().splitlines(), [OK] * 4 + [FULL] * 2, "the strangers' answers")
@@ -53,7 +53,7 @@ def run(t):
     flood.kill()
 
     t.log("--- rules by key")
-    s.sh(f"printf '{RULES}' > {POLICY}")
+    s.sh(f"printf '{RULES}' | policy")
     c.fails("map ram1 sessname=plain", "only read", timeout=60)
     ro = c.sh("map ram1 sessname=plain access_mode=ro")
     rw = c.sh("map ram1 auth=db-1")
@@ -62,19 +62,21 @@ def run(t):
 
     t.log("--- a key is required from now on")
     s.kernel_news()
-    s.sh(f"echo required > {AUTH}")
-    t.match(s.kernel_news(), "session plain: closed: it has proved no key", "the server says whom")
-    t.wait(lambda: s.sh("ls /sys/class/ibtrs-server | grep -v ctl") == "s1", 20, "who is left")
+    s.sh("server_set auth=required")
+    if not user:        # it was started again
+        t.match(s.kernel_news(), "session plain: closed: it has proved no key",
+                "the server says whom")
+    t.wait(lambda: s.sh("ls /run/sessions/ | grep -v ctl || true") == "s1", 20, "who is left")
     c.sh("wait_for 20 grep -q 'authentication is required here' "
          "/sys/class/ibtrs-client/plain/paths/*/state_detail", timeout=60)
     c.sh(f"{put(rw)}; {put(dev)}; paths_up s1 1")
-    s.sh(f"echo optional > {AUTH}")
+    s.sh("server_set auth=optional")
     c.sh("wait_for 20 paths_up plain 1; "
          f"dd if={ro} of=/dev/null bs=4k count=1 iflag=direct status=none", timeout=60)
     c.sh(f"unmap {ro}; unmap {rw}; unmap {dev}")
 
     t.log("--- of four sessions one is for who has a key")
-    s.sh("echo 4 > /sys/module/ibtrs_server/parameters/max_sessions")
+    s.sh("server_set max_sessions=4")
     devs = [c.sh(f"map ram1 sessname=p{i} access_mode=ro") for i in range(3)]
     c.fails("map ram1 sessname=p3 access_mode=ro", "leaves to clients without a key", timeout=60)
     devs.append(c.sh("map ram1 sessname=k auth=db-1"))
@@ -90,10 +92,9 @@ def run(t):
     c.fails(key("db-1", 13), "max_sessions_per_key", timeout=60)
     devs.append(c.sh(key("db-3", 13), timeout=60))
     c.sh("; ".join(f"unmap {d}" for d in devs), timeout=60)
-    s.sh("echo 1 > /sys/module/ibtrs_server/parameters/max_sessions_per_key")
+    s.sh("server_set max_sessions_per_key=1")
     devs = [c.sh(key("db-1", 1), timeout=60)]
     c.fails(key("db-1", 11), "max_sessions_per_key", timeout=60)
     c.sh("; ".join(f"unmap {d}" for d in devs), timeout=60)
-    s.sh("echo 0 > /sys/module/ibtrs_server/parameters/max_sessions_per_key; "
-         "echo 66 > /sys/module/ibtrs_server/parameters/max_memory_per_key_mb")
+    s.sh(f"server_set max_sessions_per_key=0 max_memory_per_key_mb={65 if user else 66}")
     c.fails(key("db-1", 1), "max_memory_per_key_mb", timeout=60)

@@ -26,7 +26,7 @@ def run(t):
     t.wait(lambda: c.sh(f"dev_attr {dev} state_detail").startswith("held"), 20,
            "the disk waits for its link")
     job = c.spawn(put)
-    s.sh("wait_for 20 eval '[ -z \"$(ls /sys/class/ibnbd-server/ctl/devices)\" ]'")
+    s.sh("wait_for 20 eval '[ -z \"$(ls /run/devices/)\" ]'")
     (d.vm.share / "storm").write_text(f"{messages.HELLO}\n" +
                                       messages.storm("f", RECORDS + 8, False))
     said = d.sh("ibtrs-peer say ip:10.0.0.2 < /h/storm | cut -c1-2 | sort | uniq -c", timeout=300)

@@ -75,6 +75,8 @@ def check_keys(t):
         t.wait(lambda: len(sessions(s)) == 1, 10, "the owner's session is there")
         away(t)
         d.sh(f"{thief} {words}")
+        if s.serves_user():     # it shows no session that has said nothing
+            d.rc(f"echo 'dev=1 bytes=4096 len=4096' > {SAY}")
         c.sh(f"{BACK}; wait_for 20 paths_up s1 2; {put}", timeout=60)
         t.wait(lambda: sessions(s) == ["s1", "s1#2"], 5, "sessions at the server")
         t.eq(s.sh("cd /run/sessions/; head -v s1*/auth | grep db-1 -B1"),
@@ -85,7 +87,7 @@ def check_keys(t):
         t.match(s.server_news(), "session s1#2: its paths from ip:10.0.0.1 are closed by order"
                 if s.serves_user() else "session s1#2: .* disconnected by the administrator",
                 "the log")
-        number = s.sh(f"cat {OPEN}/device_id")
+        number = s.sh(f"wait_for 5 test -e {OPEN}; cat {OPEN}/device_id")
         d.fails(f"echo 'dev={number} bytes=4096 len=4096' > {SAY}", "not connected")
         d.sh("modprobe -r ibnbd-speak")
         t.wait(lambda: sessions(s) == ["s1#2"], 20, "the thief has gone")

@@ -11,8 +11,6 @@ import re
 import keys
 
 WILD = "/sys/module/ibnbd_speak/parameters/wild"
-AUTH = "/sys/module/ibnbd_server/parameters/auth"
-POLICY = "/sys/class/ibnbd-server/ctl/policy"
 ENOUGH = int(os.environ.get("IBNBD_EXCHANGES") or 1000)    # messages
 SEED = int(os.environ.get("IBNBD_SEED") or 24)
 deadline = 150 + ENOUGH // 5
@@ -41,7 +39,7 @@ def stays(t):
 def run(t):
     c, s, d = t.client, t.server, t.client2
     s.sh("ram_disks 3 16; serve max_maps=64; "
-         f"printf 'ram0 session:speak rw\\nram1 session:s1 rw\\n* ro\\nend\\n' > {POLICY}; "
+         r"printf 'ram0 session:speak rw\nram1 session:s1 rw\n* ro\n' | policy; "
          "for i in 1 2; do dd if=/dev/urandom of=/dev/ram$i bs=1M count=4 status=none; done; "
          "sync; sha256sum /dev/ram2 > /tmp/sum")
     dev = c.sh("map ram1")
@@ -50,9 +48,12 @@ def run(t):
     d.sh("modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0")
     wild(t, SEED, ENOUGH // 2)
     keys.share("db-1", s, d)
-    s.sh(f"echo optional > {AUTH}")
-    d.sh("modprobe -r ibnbd-speak; modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0 auth=db-1")
-    t.match(s.sh("cat /sys/class/ibtrs-server/speak/auth"), "db-1", "it has proved its key")
+    d.sh("modprobe -r ibnbd-speak")
+    s.sh("server_set auth=optional")
+    c.sh("wait_for 30 paths_up s1 1", timeout=60)
+    d.sh("modprobe ibnbd-speak to=ip:10.0.0.2 disk=ram0 auth=db-1")
+    t.match(s.sh("wait_for 5 test -e /run/sessions/speak; cat /run/sessions/speak/auth"), "db-1",
+            "it has proved its key")
     wild(t, SEED + 1, ENOUGH - ENOUGH // 2)
     d.sh("modprobe -r ibnbd-speak")
     c.sh("pkill -TERM iopulse")
