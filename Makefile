@@ -146,7 +146,11 @@ SERVERD_CASES = io/batches io/block-layer io/file io/filesystems io/flush io/mir
 	durability/fence durability/kill durability/replaced durability/replay \
 	integrity/chunk-reuse integrity/closed-late integrity/fenced integrity/ghost-write \
 	integrity/given-up-write integrity/late-packets integrity/other-number \
-	integrity/superseded integrity/wrong-server trust/names-kept
+	integrity/superseded integrity/wrong-server trust/names-kept trust/auth \
+	trust/auth-optional trust/auth-strangers trust/flood trust/further-paths trust/guesses \
+	trust/policy trust/policy-addresses trust/policy-changes trust/policy-exclusive \
+	trust/readers-evict-nobody trust/refused-name trust/shares trust/stolen-session \
+	trust/strangers-starve-nobody trust/wild-client trust/wild-transport
 check-serverd: test-build		## cases of the kernel's server with ibnbd-serverd in its place; CASES= picks
 	tests/vm/run.py --again --program build/serverd/ibnbd-serverd \
 		--program tests/vm/guest/serve-user $(or $(CASES),$(SERVERD_CASES))
