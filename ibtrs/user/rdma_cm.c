@@ -272,21 +272,20 @@ static int cm_listen_fd(const struct ibtrs_rdma_listener *l)
 
 /*
  * With RoCE the GID, which all packets go to, is made of the address, and that is in the private
- * data of the REQ, where its sender can write any. InfiniBand has no such rule.
+ * data of the REQ, where its sender can write any. InfiniBand has no such rule. The path has the
+ * real GID; what ibtrs_rdma_ends() tells is made of the claim.
  */
-static bool cm_is_feigned(struct ibtrs_rdma *r)
+static bool cm_is_feigned(struct rdma_cm_id *id)
 {
-	const struct rdma_cm_id *id = r->id;
-	u8 own[IBTRS_GID_LEN], peer[IBTRS_GID_LEN], claimed[IBTRS_GID_LEN];
 	struct ibv_port_attr port;
+	u8 claimed[IBTRS_GID_LEN];
 
 	if (id->verbs->device->transport_type != IBV_TRANSPORT_IB ||
 	    ibv_query_port(id->verbs, id->port_num, &port) ||
-	    port.link_layer != IBV_LINK_LAYER_ETHERNET)
+	    port.link_layer != IBV_LINK_LAYER_ETHERNET || !id->route.num_paths)
 		return false;
-	ibtrs_rdma_ends(&r->qp, own, peer);
-	ibtrs_place_gid(rdma_get_peer_addr(r->id), claimed);
-	return memcmp(peer, claimed, IBTRS_GID_LEN);
+	ibtrs_place_gid(rdma_get_peer_addr(id), claimed);
+	return memcmp(id->route.path_rec->dgid.raw, claimed, IBTRS_GID_LEN);
 }
 
 static struct ibtrs_qp *cm_accept(struct ibtrs_rdma_listener *l, u32 depth,
@@ -320,7 +319,7 @@ static struct ibtrs_qp *cm_accept(struct ibtrs_rdma_listener *l, u32 depth,
 	r->id = id;
 	r->state = IBTRS_RDMA_ASKED;
 	r->asked = true;
-	r->qp.feigned = cm_is_feigned(r);
+	r->qp.feigned = cm_is_feigned(id);
 	return &r->qp;
 }
 
