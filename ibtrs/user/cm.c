@@ -76,6 +76,7 @@ static struct ibtrs_clt_conn *cm_conn(struct ibtrs_clt_path *path, u16 cid)
 		ibtrs_clt_path_fail(path, err, why);
 		return NULL;
 	}
+	conn->qp->beside = cid ? path->conns[0]->qp : NULL;
 	conn->path = path;
 	conn->cid = cid;
 	path->conns[cid] = conn;

@@ -245,7 +245,7 @@ static int rdma_pd_get(struct ibtrs_rdma *r)
 	return r->pd->pd ? 0 : ibtrs_rdma_break(r, errno ? -errno : -ENOMEM);
 }
 
-/* Its QPs and chunks are gone. */
+/* Its QPs and the memory in it are gone. */
 static void rdma_pd_put(struct ibtrs_rdma_pd *pd)
 {
 	if (!pd || --pd->refs)
@@ -277,7 +277,7 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 		return ibtrs_qp_break(&r->qp, -ENOSPC,
 				      "more requests at a time than the RDMA device has room for");
 	err = rdma_cq_create(r, send + r->nr_recv + 1);
-	if (!err && server)
+	if (!err)
 		err = rdma_pd_get(r);
 	if (err)
 		return err;
@@ -287,7 +287,7 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 		.max_send_wr = send, .max_recv_wr = r->nr_recv + 1,
 		.max_send_sge = IBTRS_RDMA_SGES, .max_recv_sge = 1,
 	};
-	if (rdma_create_qp(r->id, r->pd ? r->pd->pd : NULL, &attr))
+	if (rdma_create_qp(r->id, r->pd->pd, &attr))
 		return ibtrs_rdma_break(r, -errno);
 	r->sq_free = send;
 	r->due = calloc(r->nr_recv, sizeof(*r->due));
@@ -349,7 +349,6 @@ static void rdma_close(struct ibtrs_qp *qp)
 	ibtrs_qp_end(qp);
 }
 
-/* The device's protection domain lives as long as an id has it. */
 static void rdma_free(struct ibtrs_qp *qp)
 {
 	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);

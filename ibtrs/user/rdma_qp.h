@@ -30,7 +30,7 @@ struct ibtrs_rdma_area {
 	struct ibv_mr *mr;
 };
 
-/* A server's: one for each path, so that no peer reaches the memory of another path. */
+/* One for each path, so that no peer reaches the memory of another path, whose key it guesses. */
 struct ibtrs_rdma_pd {
 	struct ibv_pd *pd;
 	u32 refs;			/* connections of the path */
@@ -40,7 +40,7 @@ struct ibtrs_rdma_pd {
  * struct ibtrs_rdma - a connection
  * @ep: epoll set of the event channel and the completion channel
  * @set: the epoll set that has @ep; -1: none
- * @pd: NULL: that of the device
+ * @pd: NULL: it has no QP yet
  * @depth: requests at a time; 0: a client's service connection
  * @nr_recv, @recv_len: receives, and the bytes of each
  * @sq_free: work requests that fit the send queue

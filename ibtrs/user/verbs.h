@@ -103,7 +103,7 @@ struct ibtrs_verbs;
  * @bare: others may read and change what it carries: TCP without TLS. Known with the first message,
  *	and to servers alone
  * @feigned: the peer claims an address that is not the one packets go to; known as @bare is
- * @beside: a server's, of cid 0 of its path: the peer writes to the same memory. Set before the
+ * @beside: of cid 0 of its path: the peer writes to the same memory. Set before the CONN_REQ or its
  *	answer is posted; NULL: it is the first
  * @talks: it carries the messages of authentication and nothing else; set before the CONN_REQ or
  *	its answer is posted
