@@ -324,7 +324,8 @@ class Pair:
         """The kernel's client looks for a lost path every half minute only, so it is told.  The
         disk is open again with its session, or when it is told."""
         if self.family == KERNEL:
-            self.c.sh("for p in /sys/class/rtrs-client/s1/paths/*; do wait_for 60 eval "
+            self.c.sh(f"{self.client} "
+                      "for p in /sys/class/rtrs-client/s1/paths/*; do wait_for 60 eval "
                       "\"grep -qx connected $p/state || ! echo 1 > $p/reconnect\"; done; "
                       f"wait_for 40 paths_up s1 2; [ $(dev_attr {dev} state) = open ] || "
                       f"echo 1 > /sys/block/{dev[5:]}/rnbd/remap_device", timeout=200)
