@@ -17,6 +17,14 @@ void ibtrs_peers_add(struct ibtrs_peers *peers, const struct ibtrs_addr *addr)
 		peers->addr[peers->nr++] = *addr;
 }
 
+void ibtrs_peers_join(struct ibtrs_peers *peers, const struct ibtrs_peers *more)
+{
+	u32 i;
+
+	for (i = 0; i < more->nr; i++)
+		ibtrs_peers_add(peers, &more->addr[i]);
+}
+
 struct ibtrs_kept *ibtrs_kept_add(struct ibtrs_keeper *keeper, struct ibtrs_kept *new)
 {
 	struct ibtrs_kept **at = &keeper->first, *k, *gone = NULL;

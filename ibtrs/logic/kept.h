@@ -31,6 +31,7 @@ struct ibtrs_peers {
 };
 
 void ibtrs_peers_add(struct ibtrs_peers *peers, const struct ibtrs_addr *addr);
+void ibtrs_peers_join(struct ibtrs_peers *peers, const struct ibtrs_peers *more);
 bool ibtrs_peers_have(const struct ibtrs_peers *peers, const struct ibtrs_addr *addr);
 
 struct ibtrs_kept {
@@ -76,6 +77,9 @@ struct ibtrs_kept *ibtrs_kept_add(struct ibtrs_keeper *keeper, struct ibtrs_kept
  * @uuid: of its session
  * @k: the record, if there is one; a name has no second one. It belongs to the caller then, unless
  *     it is of another client
+ *
+ * Of a client's own record the caller joins the addresses to its session's: its other paths may
+ * come back later, and until then are no strangers.
  */
 enum ibtrs_kept_whose ibtrs_kept_take(struct ibtrs_keeper *keeper, u64 now_s, const char *name,
 				      const char *key, const u8 *uuid,

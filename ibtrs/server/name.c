@@ -153,6 +153,7 @@ static int name_ask_kept(struct ibtrs_srv_path *path, const char *name, const ch
 		name_free(k);
 	if (whose == IBTRS_KEPT_YOURS) {
 		ibtrs_srv_name_let_go(s);
+		ibtrs_peers_join(&s->peers, &k->peers);
 		s->kept = k;
 	}
 	return 0;

@@ -185,6 +185,8 @@ bool ibtrs_srv_where(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc);
 /* ---- srvname.c: who may have which name ---------------------------------- */
 /* The session comes from there. */
 void ibtrs_srv_name_peer(struct ibtrs_srv_session *s, const char *peer);
+/* Has it a path from there, or had? */
+bool ibtrs_srv_name_has_peer(const struct ibtrs_srv_session *s, const char *peer);
 /* Gives the session of @path its name. Else an errno, and @why, which may be in @said. */
 int ibtrs_srv_name_take(struct ibtrs_srv *srv, struct ibtrs_srv_path *path, const char *name,
 			char said[IBTRS_WHY_LEN], const char **why);

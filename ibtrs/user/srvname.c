@@ -46,6 +46,13 @@ void ibtrs_srv_name_peer(struct ibtrs_srv_session *s, const char *peer)
 	ibtrs_peers_add(&s->peers, &addr);
 }
 
+bool ibtrs_srv_name_has_peer(const struct ibtrs_srv_session *s, const char *peer)
+{
+	const struct ibtrs_addr addr = name_addr(peer);
+
+	return ibtrs_peers_have(&s->peers, &addr);
+}
+
 bool ibtrs_srv_name_kept_for(const struct ibtrs_srv *srv, const char *peer, const char *key)
 {
 	const struct ibtrs_addr addr = name_addr(peer);
@@ -131,6 +138,7 @@ static int name_ask_kept(struct ibtrs_srv *srv, const struct ibtrs_srv_path *pat
 		name_free(k);
 	if (whose == IBTRS_KEPT_YOURS) {
 		name_free(s->kept);
+		ibtrs_peers_join(&s->peers, &k->peers);
 		s->kept = k;
 	}
 	return 0;

@@ -91,8 +91,8 @@ static bool quota_is_in(const struct ibtrs_srv *srv, const char *peer, const cha
 
 	for (s = srv->sessions; s; s = s->next)
 		for (path = s->paths; path; path = path->next)
-			if (path->state == IBTRS_SRV_PATH_UP && !strcmp(path->peer, peer) &&
-			    (!key || !strcmp(s->key, key)))
+			if (path->state == IBTRS_SRV_PATH_UP && (!key || !strcmp(s->key, key)) &&
+			    ibtrs_srv_name_has_peer(s, peer))
 				return true;
 	return ibtrs_srv_name_kept_for(srv, peer, key);
 }

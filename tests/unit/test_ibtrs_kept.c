@@ -167,7 +167,7 @@ UNIT_TEST(callers)
 
 UNIT_TEST(peers)
 {
-	struct ibtrs_peers p = {};
+	struct ibtrs_peers p = {}, more = {};
 	struct ibtrs_addr a;
 	u8 i;
 
@@ -180,4 +180,11 @@ UNIT_TEST(peers)
 	CHECK(ibtrs_peers_have(&p, &a));
 	a = addr(IBTRS_PEERS);
 	CHECK(!ibtrs_peers_have(&p, &a));
+
+	p.nr = 2;
+	ibtrs_peers_add(&more, &p.addr[1]);
+	ibtrs_peers_add(&more, &a);
+	ibtrs_peers_join(&p, &more);
+	CHECK_EQ(p.nr, 3);
+	CHECK(ibtrs_peers_have(&p, &a));
 }

@@ -4,6 +4,7 @@ before, and has lost its paths, draws on no budget of theirs."""
 description = ("while strangers hold all half-open paths that they may have, I/O goes on, and who "
                "was in comes back in at once")
 vms = 3
+links = 2
 deadline = 240
 
 PATHS = "/sys/class/ibtrs-client/s1/paths/*"
@@ -30,7 +31,11 @@ def run(t):
     storm = d.spawn("while :; do knock 10.0.0.2 count=50 > /dev/null || true; done")
     c.sh(f"for p in {PATHS}; do echo 1 > $p/disconnect; done; {write} & "
          f"sleep 1; for p in {PATHS}; do echo 1 > $p/reconnect; done; wait", timeout=60)
-    t.eq(c.sh(f"cat {PATHS}/state"), "connected", "the path of who was in")
+    t.eq(c.sh(f"cat {PATHS}/state"), "connected\nconnected", "the paths of who was in")
+    # the other one comes later, from an address that had no part in the session's new life
+    c.sh(f"set -- {PATHS}; for p in $1 $2; do echo 1 > $p/disconnect; done; "
+         "for p in $1 $2; do echo 1 > $p/reconnect; sleep 1; done; wait_for 20 paths_up s1 2",
+         timeout=90)
     t.below(min(took(), took()), 2 * before + 0.5,
             "seconds for 300 writes while they go on knocking")
     storm.kill()
