@@ -367,14 +367,20 @@ class Pair:
         for part in (rows[:2], rows[2:]) if peer else (rows,):
             self.strike(dev, part)
 
+    def work(self, dev):
+        """Writers of the integrity checker on the disk, of which they know each block."""
+        user = self.family == USER
+        self.c.sh(f"dd if=/dev/zero of={dev} bs=8k count=1024 oflag=direct status=none", timeout=60)
+        states = f"/sys/class/{self.family.replace('nbd', 'trs')}-client/s1/paths/*/state"
+        return F.Work(self.t, self.c, dev, stack="libibnbd" if user else self.family,
+                      flush=20 if user else 0, lenient=self.family == KERNEL,
+                      states="/sys/block/nbd0/size" if user else states)
+
     def strike(self, dev, rows):
         """Those faults, one after the other, and what the disk has then."""
-        c, s, t = self.c, self.s, self.t
+        s, t = self.s, self.t
         user, peer = self.family == USER, self.family == KERNEL
-        c.sh(f"dd if=/dev/zero of={dev} bs=8k count=1024 oflag=direct status=none", timeout=60)
-        states = f"/sys/class/{self.family.replace('nbd', 'trs')}-client/s1/paths/*/state"
-        w = F.Work(t, c, dev, stack=self.family, lenient=peer,
-                   states="/sys/block/nbd0/size" if user else states)
+        w = self.work(dev)
         t.wait(lambda: self.paths() == 2, 20, "both paths")
         for number, what, strike, heal, lost, hold, limits in rows:
             def heal_all():

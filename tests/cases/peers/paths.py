@@ -74,7 +74,7 @@ def user_paths(t):
     s.sh("modprobe ibnbd-testdisk size_mb=16")
     dev = pair.map("testdisk0")
     pair.faults(dev)
-    w = F.Work(t, t.client, dev, stack="user", flush=20, states="/sys/block/nbd0/size")
+    w = pair.work(dev)
     pair.stop()
     s.sh("sleep 2")
     pair.serve()
