@@ -22,6 +22,8 @@
 #define RDMA_SERVICE	192u		/* receives: an answer for each slot, heartbeats */
 #define RDMA_SLACK	64u
 #define RDMA_RECV_CHAIN	16u
+#define RDMA_LAST	(1ull << 34)	/* wr_id: of the last work requests */
+#define RDMA_DRAIN_US	500000u
 
 /* ---- receives ----------------------------------------------------------- */
 
@@ -141,19 +143,38 @@ static int rdma_completion(struct ibtrs_rdma *r, struct ibtrs_wc *wc)
 	return r->qp.err;
 }
 
+/* A loss of the link breaks the connection at once, as the kernel's client does. */
+static void rdma_port_look(struct ibtrs_rdma *r)
+{
+	struct ibv_async_event ev;
+
+	while (!ibv_get_async_event(r->port, &ev)) {
+		if (ev.event_type == IBV_EVENT_DEVICE_FATAL)
+			ibtrs_qp_break(&r->qp, -EIO, "the RDMA device broke down");
+		else if (ev.event_type == IBV_EVENT_PORT_ERR &&
+			 ev.element.port_num == r->id->port_num)
+			ibtrs_qp_break(&r->qp, -ENETDOWN, "the port has no link");
+		ibv_ack_async_event(&ev);
+	}
+}
+
 /* Once in a turn: what do the descriptors say? */
 static int rdma_look(struct ibtrs_rdma *r)
 {
-	struct epoll_event ev[2];
+	struct epoll_event ev[3];
 	struct ibv_cq *cq;
 	void *priv;
 	int n, err;
 
 	r->looked = true;
-	n = epoll_wait(r->ep, ev, 2, 0);
+	n = epoll_wait(r->ep, ev, 3, 0);
 	while (n-- > 0) {
 		if (ev[n].data.u32 == IBTRS_RDMA_FD_CM) {
 			r->cm_ready = true;
+			continue;
+		}
+		if (ev[n].data.u32 == IBTRS_RDMA_FD_PORT) {
+			rdma_port_look(r);
 			continue;
 		}
 		while (!ibv_get_cq_event(r->comp, &cq, &priv))
@@ -235,6 +256,23 @@ static int rdma_cq_create(struct ibtrs_rdma *r, u32 nr)
 	return r->cq ? 0 : ibtrs_rdma_break(r, -errno);
 }
 
+/*
+ * Events of a port are read once for each context, and the application may read those of the one
+ * that librdmacm shares. Without a context of its own the connection still has heartbeats.
+ */
+static void rdma_port_watch(struct ibtrs_rdma *r)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = IBTRS_RDMA_FD_PORT };
+	int fd;
+
+	r->port = ibv_open_device(r->id->verbs->device);
+	if (!r->port)
+		return;
+	fd = r->port->async_fd;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	epoll_ctl(r->ep, EPOLL_CTL_ADD, fd, &ev);
+}
+
 static int rdma_pd_get(struct ibtrs_rdma *r)
 {
 	r->pd = r->qp.beside ? ibtrs_rdma_of(r->qp.beside)->pd : calloc(1, sizeof(*r->pd));
@@ -273,10 +311,10 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 		r->recv_len = IBTRS_AUTH_MSG_MAX;
 	}
 	send = r->nr_recv;
-	if (r->nr_recv >= (u32)dev.max_qp_wr || 2 * send + 1 > (u32)dev.max_cqe)
+	if (r->nr_recv >= (u32)dev.max_qp_wr || 2 * send + 3 > (u32)dev.max_cqe)
 		return ibtrs_qp_break(&r->qp, -ENOSPC,
 				      "more requests at a time than the RDMA device has room for");
-	err = rdma_cq_create(r, send + r->nr_recv + 1);
+	err = rdma_cq_create(r, send + r->nr_recv + 3);
 	if (!err)
 		err = rdma_pd_get(r);
 	if (err)
@@ -284,7 +322,7 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 	attr.send_cq = r->cq;
 	attr.recv_cq = r->cq;
 	attr.cap = (struct ibv_qp_cap){
-		.max_send_wr = send, .max_recv_wr = r->nr_recv + 1,
+		.max_send_wr = send + 1, .max_recv_wr = r->nr_recv + 2,
 		.max_send_sge = IBTRS_RDMA_SGES, .max_recv_sge = 1,
 	};
 	if (rdma_create_qp(r->id, r->pd->pd, &attr))
@@ -301,8 +339,11 @@ int ibtrs_rdma_qp_create(struct ibtrs_rdma *r, bool server)
 	first = ibtrs_rdma_area_sge(&r->msgs, IBTRS_RECV_LEN, IBTRS_RECV_LEN);
 	if (server)
 		return rdma_post_first(r, first);
+	if (r->depth)
+		return rdma_post_recvs(r, NULL, r->nr_recv);
 	/* A client's service connection has to know first how long INFO_RSP may be. */
-	return r->depth ? rdma_post_recvs(r, NULL, r->nr_recv) : 0;
+	rdma_port_watch(r);
+	return 0;
 }
 
 static int rdma_watch(struct ibtrs_qp *qp, int ep, void *ptr)
@@ -320,22 +361,64 @@ static int rdma_watch(struct ibtrs_qp *qp, int ep, void *ptr)
 	return 0;
 }
 
-/* The peer is told, then the QP goes, then what it wrote to. */
+/*
+ * Tells the peer, and takes the QP to its end: when the last work requests have come back nothing
+ * is sent or written any more. Return: false: that is not sure.
+ */
+static bool rdma_drain(struct ibtrs_rdma *r)
+{
+	struct ibv_qp_attr end = { .qp_state = IBV_QPS_ERR };
+	struct ibv_send_wr send = { .wr_id = RDMA_LAST, .opcode = IBV_WR_RDMA_WRITE,
+				    .send_flags = IBV_SEND_SIGNALED }, *bad_send;
+	struct ibv_recv_wr recv = { .wr_id = RDMA_LAST }, *bad_recv;
+	u64 begun = ibtrs_user_clock_us();
+	struct ibv_wc wc;
+	int n, left = 2;
+	bool posted;
+
+	/* Before the end: soft-RoCE does not look for receives that a program posts later. */
+	posted = !ibv_post_recv(r->id->qp, &recv, &bad_recv);
+	rdma_disconnect(r->id);
+	if (!posted || ibv_modify_qp(r->id->qp, &end, IBV_QP_STATE) ||
+	    ibv_post_send(r->id->qp, &send, &bad_send))
+		return false;
+	while (left && ibtrs_user_clock_us() - begun < RDMA_DRAIN_US) {
+		n = ibv_poll_cq(r->cq, 1, &wc);
+		if (n < 0)
+			return false;
+		if (!n)
+			usleep(50);
+		else if (wc.wr_id == RDMA_LAST)
+			left--;
+	}
+	return !left;
+}
+
+static void rdma_destroy(struct ibtrs_rdma *r)
+{
+	if (r->id && r->id->qp)
+		rdma_destroy_qp(r->id);
+	if (r->cq)
+		ibv_destroy_cq(r->cq);
+	r->cq = NULL;
+	if (r->comp)
+		ibv_destroy_comp_channel(r->comp);
+	r->comp = NULL;
+}
+
+/*
+ * Requests wait for this before they move to another path, so the QP is destroyed later if that is
+ * possible: soft-RoCE takes seconds for it when packets wait at a port that has lost its link.
+ */
 static void rdma_close(struct ibtrs_qp *qp)
 {
 	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
 
-	if (r->id && r->id->qp) {
-		if (r->state == IBTRS_RDMA_UP)
-			rdma_disconnect(r->id);
-		rdma_destroy_qp(r->id);
-	}
+	if (r->ep >= 0 && (r->state != IBTRS_RDMA_UP || !rdma_drain(r)))
+		rdma_destroy(r);
 	ibtrs_rdma_area_free(&r->msgs);
 	ibtrs_rdma_area_free(&r->info);
 	ibtrs_rdma_area_free(&r->slots);
-	if (r->cq)
-		ibv_destroy_cq(r->cq);
-	r->cq = NULL;
 	/* A child that was forked may have it: then close() does not take it out of the set. */
 	if (r->set >= 0)
 		epoll_ctl(r->set, EPOLL_CTL_DEL, r->ep, NULL);
@@ -343,9 +426,9 @@ static void rdma_close(struct ibtrs_qp *qp)
 		close(r->ep);
 	r->set = -1;
 	r->ep = -1;
-	if (r->comp)
-		ibv_destroy_comp_channel(r->comp);
-	r->comp = NULL;
+	if (r->port)
+		ibv_close_device(r->port);
+	r->port = NULL;
 	ibtrs_qp_end(qp);
 }
 
@@ -353,6 +436,7 @@ static void rdma_free(struct ibtrs_qp *qp)
 {
 	struct ibtrs_rdma *r = ibtrs_rdma_of(qp);
 
+	rdma_destroy(r);
 	rdma_pd_put(r->pd);
 	if (r->id)
 		rdma_destroy_id(r->id);

@@ -21,6 +21,7 @@ enum ibtrs_rdma_state {
 enum ibtrs_rdma_fd {			/* in the connection's own epoll set */
 	IBTRS_RDMA_FD_CM,
 	IBTRS_RDMA_FD_CQ,
+	IBTRS_RDMA_FD_PORT,
 };
 
 /* Memory that the adapter knows. */
@@ -38,7 +39,8 @@ struct ibtrs_rdma_pd {
 
 /**
  * struct ibtrs_rdma - a connection
- * @ep: epoll set of the event channel and the completion channel
+ * @port: the device once more, for the events of its port; NULL: not watched
+ * @ep: epoll set of the event channel, the completion channel and the device's events
  * @set: the epoll set that has @ep; -1: none
  * @pd: NULL: it has no QP yet
  * @depth: requests at a time; 0: a client's service connection
@@ -68,6 +70,7 @@ struct ibtrs_rdma {
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *cq;
 	struct ibtrs_rdma_pd *pd;
+	struct ibv_context *port;
 	int ep;
 	int set;
 	u32 depth;

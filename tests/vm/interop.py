@@ -334,7 +334,7 @@ class Pair:
         """What may befall one of two paths, and both, under the integrity checker.  No end of ours
         lets I/O fail; nothing is lost, doubled or late, whoever is at the other end."""
         c, s, t = self.c, self.s, self.t
-        user, peer = self.family == USER, self.family == KERNEL
+        peer = self.family == KERNEL
         link = lambda m, up, *links: lambda: [m.link(i, up) for i in links]
         small = lambda m, most: lambda: m.sh(f"net_small 1 {most}")
 
@@ -346,7 +346,7 @@ class Pair:
         # ends do not.
         deaf = ["large requests are lost"] * peer + ["large answers are lost"] * self.peer
         rows = [("F1", "one of two paths: carrier down", link(c, False, 1), link(c, True, 1),
-                 [1], 4, dict(Tdet=1, Tstall=7 if user else 2)),
+                 [1], 4, dict(Tdet=1, Tstall=2)),
                 ("F2", "one of two paths: silence", link(s, False, 1), link(s, True, 1),
                  [1], 4, dict(Tdet=6, Tstall=7)),
                 ("F3", "one of two paths: answers are lost", lambda: s.sh("net_loss 0 100"),

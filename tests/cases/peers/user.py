@@ -80,6 +80,13 @@ def itself(t):
                                    f"load {BOTH} {way} 1"))
             t.ok(said["requests"] > 100 and said["latency_us"]["p50"] > 0, f"{policy}: {said}")
             t.eq([path["transport"] for path in said["paths"]], ["rdma"] * 2, "RDMA both")
+    # the port tells of its link; heartbeats would take three seconds
+    job = c.spawn(f"IBTRS_POLICY=round-robin exec ibtrs-peer --json load {BOTH} read 6 4")
+    time.sleep(3)
+    c.link(0, False)
+    t.eq(job.wait(40), 0, f"a path loses its link: {job.out()}")
+    t.below(json.loads(job.out())["latency_us"]["max"], 2e6, "us for the slowest read")
+    c.link(0, True)
     # heartbeats get through, and large packets do not: who sends them has to notice
     for loser, way in (c, "read"), (s, "write"):
         loser.sh("net_small 1")
