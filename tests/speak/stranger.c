@@ -18,7 +18,7 @@
  * pause=	seconds between the exchange and CONN_REQ
  * claim=	an IPv4 address that it says is its own
  * conn= next=	CONN_REQ of cid 0, of cid 1: good; bad, with another proof; plain, without the
- *		extension; again, the bytes of the visit before
+ *		extension; old, without any; again, the bytes of the visit before
  *
  * What was connected stays so until the next visit. tests/cases/trust/auth-strangers says what must
  * come of it. wild.c goes on where this ends: with what is said on connections that were accepted.
@@ -163,8 +163,10 @@ static void stranger_conn(const struct stranger_words *w, const struct ibtrs_aut
 	stranger_session(w, req.session_uuid);
 	if (!strcmp(how, "plain"))
 		req.ext = IBTRS_EXT_OFFERED;
+	if (!strcmp(how, "old"))
+		req.ext = 0;
 	ibtrs_msg_conn_req_encode(&wire, &req);
-	if (strcmp(how, "plain"))
+	if (req.ext & IBTRS_EXT_AUTH)
 		ibtrs_auth_req_sign(&ibtrs_auth_kernel, a->ks, &wire);
 	if (!strcmp(how, "bad"))
 		wire.mac[7] ^= 1;

@@ -325,9 +325,10 @@ class Pair:
         disk is open again with its session, or when it is told."""
         if self.family == KERNEL:
             self.c.sh(f"{self.client} "
-                      "for p in /sys/class/rtrs-client/s1/paths/*; do wait_for 60 eval "
-                      "\"grep -qx connected $p/state || ! echo 1 > $p/reconnect\"; done; "
-                      f"wait_for 40 paths_up s1 2; [ $(dev_attr {dev} state) = open ] || "
+                      "tell() { for p in /sys/class/rtrs-client/s1/paths/*; do "
+                      "grep -qx connected $p/state || echo 1 > $p/reconnect || :; done; "
+                      "paths_up s1 2; }; wait_for 100 tell; "
+                      f"[ $(dev_attr {dev} state) = open ] || "
                       f"echo 1 > /sys/block/{dev[5:]}/rnbd/remap_device", timeout=200)
 
     def faults(self, dev):
@@ -417,6 +418,38 @@ class Pair:
         c.sh(f"dd if={dev} of=/dev/null bs=4k count=64 iflag=direct status=none")
         storm.kill()
         c.sh("pkill -x knock || true; ip addr del 10.0.0.9/24 dev eth0")
+
+    def overheard(self, dev):
+        """The client's paths come back; the uuid of the session in the CONN_REQ (protocol 2.2) of
+        one of them, as it goes over the network."""
+        c, t, dump = self.c, self.t, self.c.dir / "dump"
+        c.qmp("object-add", **{"qom-type": "filter-dump", "id": "dump", "netdev": "n0",
+                               "file": str(dump)})
+        self.s.sh(f"ibnbd server disconnect {self.session}")
+        self.healed(dev)
+        t.wait(lambda: self.paths() == 2, 40, "both paths are back")
+        c.qmp("object-del", id="dump")
+        packets = dump.read_bytes()
+        magic = packets.index(bytes.fromhex("bd1b0002"))
+        return packets[magic + 26:magic + 42].hex()
+
+    def thief(self, dev):
+        """Somebody has the uuid of the session. In the words of our clients it is refused; in those
+        of the kernel's it gets a path, which it never uses. The owner's I/O goes on."""
+        c, t, uuid = self.c, self.t, self.overheard(dev)
+        visit = "/sys/module/ibnbd_stranger/parameters"
+        io = c.spawn(f"fio_verify {dev} 1m --bsrange=4k-4k --iodepth=4 --time_based --runtime=8 "
+                     "--output=/dev/null")
+        # a path with the addresses of the owner's would be refused for these
+        c.sh("modprobe ibnbd-stranger to=ip:fd00:0::2")
+        for how, answer in (("plain", "refused 104 another set of extensions than the session's"),
+                            ("old", "accepted\ncid 1: accepted\n")):
+            said = c.sh(f"echo 'uuid={uuid} conn={how} next={how}' > {visit}/visit; "
+                        f"cat {visit}/said")
+            t.ok(f"{said}\n".startswith(f"cid 0: {answer}"), f"{how}: {said}")
+        t.eq(io.wait(60), 0, f"verified I/O beside a thief of the uuid: {io.out()[-1000:]}")
+        c.sh("modprobe -r ibnbd-stranger")
+        t.wait(lambda: self.paths() == 2, 40, "the owner's paths, and no other")
 
     def quota(self):
         """Two sessions, and no more: the third is refused, and the others go on."""

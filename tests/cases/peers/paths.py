@@ -57,6 +57,7 @@ def paths(t, client, server):
     pair.faults(pair.dev)
     if not pair.peer:
         pair.strangers(pair.dev)
+        pair.thief(pair.dev)
     # one that the administrator takes out and puts back
     path = c.sh(f"ls {sessions}/s1/paths | grep '10.0.1.2$'")
     c.sh(f"echo 1 > {sessions}/s1/paths/{path}/remove_path; {pair.client} paths_up s1 1")
