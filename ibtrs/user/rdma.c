@@ -376,11 +376,11 @@ static bool rdma_drain(struct ibtrs_rdma *r)
 	int n, left = 2;
 	bool posted;
 
-	/* Before the end: soft-RoCE does not look for receives that a program posts later. */
-	posted = !ibv_post_recv(r->id->qp, &recv, &bad_recv);
+	/* Before the end: soft-RoCE does not look at what a program posts later. */
+	posted = !ibv_post_recv(r->id->qp, &recv, &bad_recv) &&
+		 !ibv_post_send(r->id->qp, &send, &bad_send);
 	rdma_disconnect(r->id);
-	if (!posted || ibv_modify_qp(r->id->qp, &end, IBV_QP_STATE) ||
-	    ibv_post_send(r->id->qp, &send, &bad_send))
+	if (!posted || ibv_modify_qp(r->id->qp, &end, IBV_QP_STATE))
 		return false;
 	while (left && ibtrs_user_clock_us() - begun < RDMA_DRAIN_US) {
 		n = ibv_poll_cq(r->cq, 1, &wc);
