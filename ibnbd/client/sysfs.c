@@ -57,10 +57,7 @@ static struct kernfs_node *sysfs_step_out(struct device *d, const struct attribu
 	return kn;
 }
 
-static ssize_t unmap_device_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo <normal|force> > %s\n", attr->attr.name);
-}
+IBTRS_ADMIN_DEV_SHOW(unmap_device, "Usage: echo <normal|force> > %s", attr->attr.name)
 
 /*
  * After the step out of the file the device may be freed at any time. The disk is not freed before
@@ -115,10 +112,7 @@ static ssize_t unmap_device_store(struct device *d, struct device_attribute *att
 }
 IBTRS_ADMIN_ATTR_RW(unmap_device);
 
-static ssize_t remap_device_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo <1> > %s\n", attr->attr.name);
-}
+IBTRS_ADMIN_DEV_SHOW(remap_device, "Usage: echo <1> > %s", attr->attr.name)
 
 static ssize_t remap_device_store(struct device *d, struct device_attribute *attr, const char *buf,
 				  size_t count)
@@ -132,10 +126,7 @@ static ssize_t remap_device_store(struct device *d, struct device_attribute *att
 }
 IBTRS_ADMIN_ATTR_RW(remap_device);
 
-static ssize_t resize_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo <number of 512-byte sectors> > %s\n", attr->attr.name);
-}
+IBTRS_ADMIN_DEV_SHOW(resize, "Usage: echo <number of 512-byte sectors> > %s", attr->attr.name)
 
 static ssize_t resize_store(struct device *d, struct device_attribute *attr, const char *buf,
 			    size_t count)
@@ -153,10 +144,7 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 }
 IBTRS_ADMIN_ATTR_RW(resize);
 
-static ssize_t hold_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.hold));
-}
+IBTRS_ADMIN_DEV_SHOW(hold, "%d", READ_ONCE(sysfs_dev(d)->map.hold))
 
 static ssize_t hold_store(struct device *d, struct device_attribute *attr, const char *buf,
 			  size_t count)
@@ -173,10 +161,7 @@ static ssize_t hold_store(struct device *d, struct device_attribute *attr, const
 }
 IBTRS_ADMIN_ATTR_RW(hold);
 
-static ssize_t io_timeout_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.io_timeout));
-}
+IBTRS_ADMIN_DEV_SHOW(io_timeout, "%d", READ_ONCE(sysfs_dev(d)->map.io_timeout))
 
 static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr, const char *buf,
 				size_t count)
@@ -192,10 +177,7 @@ static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr,
 }
 IBTRS_ADMIN_ATTR_RW(io_timeout);
 
-static ssize_t failfast_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->map.failfast));
-}
+IBTRS_ADMIN_DEV_SHOW(failfast, "%d", READ_ONCE(sysfs_dev(d)->map.failfast))
 
 static ssize_t failfast_store(struct device *d, struct device_attribute *attr, const char *buf,
 			      size_t count)
@@ -211,10 +193,7 @@ static ssize_t failfast_store(struct device *d, struct device_attribute *attr, c
 }
 IBTRS_ADMIN_ATTR_RW(failfast);
 
-static ssize_t in_sync_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_dev(d)->in_sync));
-}
+IBTRS_ADMIN_DEV_SHOW(in_sync, "%d", READ_ONCE(sysfs_dev(d)->in_sync))
 
 static ssize_t in_sync_store(struct device *d, struct device_attribute *attr, const char *buf,
 			     size_t count)
@@ -235,17 +214,8 @@ static ssize_t in_sync_store(struct device *d, struct device_attribute *attr, co
 }
 IBTRS_ADMIN_ATTR_RW(in_sync);
 
-static ssize_t state_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", ibnbd_dev_sm_word(READ_ONCE(sysfs_dev(d)->state)));
-}
-static DEVICE_ATTR_RO(state);
-
-static ssize_t state_detail_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", ibnbd_dev_sm_state_name(READ_ONCE(sysfs_dev(d)->state)));
-}
-static DEVICE_ATTR_RO(state_detail);
+IBTRS_ADMIN_DEV_SHOW(state, "%s", ibnbd_dev_sm_word(READ_ONCE(sysfs_dev(d)->state)))
+IBTRS_ADMIN_DEV_SHOW(state_detail, "%s", ibnbd_dev_sm_state_name(READ_ONCE(sysfs_dev(d)->state)))
 
 /* Why it does not work, in words; an empty line when it does. */
 static ssize_t reason_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -266,78 +236,35 @@ static ssize_t reason_show(struct device *d, struct device_attribute *attr, char
 				   (jiffies - dev->held_since) / HZ, dev->map.hold);
 	return n + sysfs_emit_at(buf, n, "\n");
 }
-static DEVICE_ATTR_RO(reason);
 
-static ssize_t session_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.sessname);
-}
-static DEVICE_ATTR_RO(session);
-
-static ssize_t mapping_path_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.device_path);
-}
-static DEVICE_ATTR_RO(mapping_path);
+IBTRS_ADMIN_DEV_SHOW(session, "%s", sysfs_dev(d)->map.sessname)
+IBTRS_ADMIN_DEV_SHOW(mapping_path, "%s", sysfs_dev(d)->map.device_path)
 
 /* The name= of the mapping, or an empty line. */
-static ssize_t name_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.name);
-}
-static DEVICE_ATTR_RO(name);
+IBTRS_ADMIN_DEV_SHOW(name, "%s", sysfs_dev(d)->map.name)
 
 /* The group= of the mapping, or an empty line. */
-static ssize_t group_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", sysfs_dev(d)->map.group);
-}
-static DEVICE_ATTR_RO(group);
+IBTRS_ADMIN_DEV_SHOW(group, "%s", sysfs_dev(d)->map.group)
 
-static ssize_t sysfs_word(enum ibnbd_mapopt_id id, int value, char *buf)
-{
-	int n = ibnbd_mapopt_word(id, value, buf, PAGE_SIZE - 1);
-
-	return n + sysfs_emit_at(buf, n, "\n");
+/* An option of words, as the mapping has it. `features` shows what the server agreed to. */
+#define SYSFS_WORD(_name)								\
+static ssize_t _name##_show(struct device *d, struct device_attribute *attr, char *buf)	\
+{											\
+	int n = ibnbd_mapopt_word(IBNBD_OPT_##_name, sysfs_dev(d)->map._name, buf,	\
+				  PAGE_SIZE - 1);					\
+											\
+	return n + sysfs_emit_at(buf, n, "\n");						\
 }
 
-static ssize_t access_mode_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_word(IBNBD_OPT_access_mode, sysfs_dev(d)->map.access_mode, buf);
-}
-static DEVICE_ATTR_RO(access_mode);
+SYSFS_WORD(access_mode)
+SYSFS_WORD(write_zeroes)
+SYSFS_WORD(write_cache)
+SYSFS_WORD(unflushed)
 
-/* The mapping's request; the file `features` shows what the server agreed to. */
-static ssize_t write_zeroes_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_word(IBNBD_OPT_write_zeroes, sysfs_dev(d)->map.write_zeroes, buf);
-}
-static DEVICE_ATTR_RO(write_zeroes);
-
-static ssize_t write_cache_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_word(IBNBD_OPT_write_cache, sysfs_dev(d)->map.write_cache, buf);
-}
-static DEVICE_ATTR_RO(write_cache);
-
-static ssize_t unflushed_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_word(IBNBD_OPT_unflushed, sysfs_dev(d)->map.unflushed, buf);
-}
-static DEVICE_ATTR_RO(unflushed);
-
-static ssize_t retain_mb_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", sysfs_dev(d)->map.retain_mb);
-}
-static DEVICE_ATTR_RO(retain_mb);
+IBTRS_ADMIN_DEV_SHOW(retain_mb, "%d", sysfs_dev(d)->map.retain_mb)
 
 /* Bytes written, zeroed or discarded that no flush has covered; 0 if no account is kept of them. */
-static ssize_t unflushed_bytes_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n", ibnbd_clt_unflushed_bytes(sysfs_dev(d)));
-}
-static DEVICE_ATTR_RO(unflushed_bytes);
+IBTRS_ADMIN_DEV_SHOW(unflushed_bytes, "%llu", ibnbd_clt_unflushed_bytes(sysfs_dev(d)))
 
 /* Are all writes kept that no flush has covered, so that they can be sent again? */
 static ssize_t kept_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -347,30 +274,16 @@ static ssize_t kept_show(struct device *d, struct device_attribute *attr, char *
 	return sysfs_emit(buf, "%s\n", READ_ONCE(dev->keeps) != IBNBD_CLT_KEEPS_DATA ? "no" :
 			  READ_ONCE(dev->kept.gap) ? "gap" : "whole");
 }
-static DEVICE_ATTR_RO(kept);
 
 /* How often the kept writes were sent again, and how many bytes. */
-static ssize_t replays_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	const struct ibnbd_clt_dev *dev = sysfs_dev(d);
-
-	return sysfs_emit(buf, "%u %llu\n", READ_ONCE(dev->replays), READ_ONCE(dev->resent_bytes));
-}
-static DEVICE_ATTR_RO(replays);
+IBTRS_ADMIN_DEV_SHOW(replays, "%u %llu", READ_ONCE(sysfs_dev(d)->replays),
+		     READ_ONCE(sysfs_dev(d)->resent_bytes))
 
 /* How often remap_device accepted the loss of unflushed writes. */
-static ssize_t losses_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(sysfs_dev(d)->losses));
-}
-static DEVICE_ATTR_RO(losses);
+IBTRS_ADMIN_DEV_SHOW(losses, "%u", READ_ONCE(sysfs_dev(d)->losses))
 
 /* How often an answer to OPEN showed that another client had written since the one before. */
-static ssize_t other_writers_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(sysfs_dev(d)->other_writers));
-}
-static DEVICE_ATTR_RO(other_writers);
+IBTRS_ADMIN_DEV_SHOW(other_writers, "%u", READ_ONCE(sysfs_dev(d)->other_writers))
 
 /* The age of the oldest request that the server has not answered; 0: all are answered. */
 static ssize_t oldest_ms_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -380,13 +293,8 @@ static ssize_t oldest_ms_show(struct device *d, struct device_attribute *attr, c
 	guard(mutex)(&dev->lock);
 	return sysfs_emit(buf, "%llu\n", ibnbd_clt_inflight_oldest_ms(dev));
 }
-static DEVICE_ATTR_RO(oldest_ms);
 
-static ssize_t nr_poll_queues_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", sysfs_dev(d)->sess->nr_poll);
-}
-static DEVICE_ATTR_RO(nr_poll_queues);
+IBTRS_ADMIN_DEV_SHOW(nr_poll_queues, "%u", sysfs_dev(d)->sess->nr_poll)
 
 /* `kind hash`, or an empty line when the server does not tell. */
 static ssize_t identity_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -399,7 +307,6 @@ static ssize_t identity_show(struct device *d, struct device_attribute *attr, ch
 		return sysfs_emit(buf, "\n");
 	return sysfs_emit(buf, "%s %*phN\n", ibnbd_identity_word(id->kind), IBNBD_ID_LEN, id->id);
 }
-static DEVICE_ATTR_RO(identity);
 
 /* Negotiated with the server: words, or an empty line. */
 static ssize_t features_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -421,37 +328,36 @@ static ssize_t features_show(struct device *d, struct device_attribute *attr, ch
 			n += sysfs_emit_at(buf, n, "%s%s", n ? " " : "", names[i].word);
 	return n + sysfs_emit_at(buf, n, "\n");
 }
-static DEVICE_ATTR_RO(features);
 
 static struct attribute *sysfs_attrs[] = {
 	&dev_attr_unmap_device.attr,
 	&dev_attr_remap_device.attr,
 	&dev_attr_resize.attr,
-	&dev_attr_state.attr,
-	&dev_attr_session.attr,
-	&dev_attr_mapping_path.attr,
-	&dev_attr_access_mode.attr,
-	&dev_attr_nr_poll_queues.attr,
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(state)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(session)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(mapping_path)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(access_mode)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(nr_poll_queues)),
 	&dev_attr_hold.attr,
-	&dev_attr_group.attr,
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(group)),
 	&dev_attr_failfast.attr,
 	&dev_attr_in_sync.attr,
 	&dev_attr_io_timeout.attr,
-	&dev_attr_state_detail.attr,
-	&dev_attr_reason.attr,
-	&dev_attr_identity.attr,
-	&dev_attr_features.attr,
-	&dev_attr_name.attr,
-	&dev_attr_write_zeroes.attr,
-	&dev_attr_write_cache.attr,
-	&dev_attr_unflushed.attr,
-	&dev_attr_retain_mb.attr,
-	&dev_attr_unflushed_bytes.attr,
-	&dev_attr_kept.attr,
-	&dev_attr_replays.attr,
-	&dev_attr_losses.attr,
-	&dev_attr_other_writers.attr,
-	&dev_attr_oldest_ms.attr,
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(state_detail)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(reason)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(identity)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(features)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(name)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(write_zeroes)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(write_cache)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(unflushed)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(retain_mb)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(unflushed_bytes)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(kept)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(replays)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(losses)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(other_writers)),
+	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(oldest_ms)),
 	NULL,
 };
 

@@ -19,6 +19,7 @@
  * The directories are dirs.c's.
  */
 #include <linux/device.h>
+#include <ibtrs/admin.h>
 #include "ibnbd/logic/text.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/facts.h"
@@ -29,6 +30,16 @@
 
 static struct class *sysfs_class;
 static struct device *sysfs_ctl;
+
+/* 0 if 1 is written; else -EINVAL, and the log says what that is for. */
+static int sysfs_want_one(const struct kobject *kobj, const struct kobj_attribute *attr,
+			  const char *buf, const char *what)
+{
+	if (sysfs_streq(buf, "1"))
+		return 0;
+	pr_err("%s: %s: write 1 %s\n", kobject_name(kobj), attr->attr.name, what);
+	return -EINVAL;
+}
 
 /* ---- last_error ---------------------------------------------------------- */
 
@@ -51,10 +62,7 @@ static struct ibnbd_srv_export *sysfs_export(struct kobject *kobj)
 	return container_of(kobj, struct ibnbd_srv_export, kobj);
 }
 
-static ssize_t size_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(sysfs_export(kobj)->nsectors));
-}
+IBTRS_ADMIN_SHOW(size, "%llu", READ_ONCE(sysfs_export(kobj)->nsectors))
 
 static ssize_t identity_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -68,10 +76,7 @@ static ssize_t identity_show(struct kobject *kobj, struct kobj_attribute *attr, 
 	return sysfs_emit(buf, "%s:%*phN\n", ibnbd_identity_word(id->kind), IBNBD_ID_LEN, id->id);
 }
 
-static ssize_t copy_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", ibnbd_srv_copy_names[READ_ONCE(sysfs_export(kobj)->copy)]);
-}
+IBTRS_ADMIN_SHOW(copy, "%s", ibnbd_srv_copy_names[READ_ONCE(sysfs_export(kobj)->copy)])
 
 static ssize_t copy_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 			  size_t len)
@@ -82,75 +87,42 @@ static ssize_t copy_store(struct kobject *kobj, struct kobj_attribute *attr, con
 		if (!sysfs_streq(buf, ibnbd_srv_copy_names[i]))
 			continue;
 		err = ibnbd_srv_export_set_copy(sysfs_export(kobj), i);
-		return err ? err : len;
+		return err ?: len;
 	}
 	pr_err("%s: copy: write auto, always or never\n", kobject_name(kobj));
 	return -EINVAL;
 }
 
-static ssize_t resize_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
-}
-
 static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 			    size_t len)
 {
-	int err;
+	int err = sysfs_want_one(kobj, attr, buf, "to look at the size again");
 
-	if (!sysfs_streq(buf, "1")) {
-		pr_err("%s: resize: write 1 to look at the size again\n", kobject_name(kobj));
-		return -EINVAL;
-	}
-	err = ibnbd_srv_facts_resize(sysfs_export(kobj));
-	return err ? err : len;
+	err = err ?: ibnbd_srv_facts_resize(sysfs_export(kobj));
+	return err ?: len;
 }
 
-static ssize_t cache_epoch_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%016llx\n", READ_ONCE(sysfs_export(kobj)->cache.epoch));
-}
-
-static ssize_t cache_lost_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
-}
+IBTRS_ADMIN_SHOW(cache_epoch, "%016llx", READ_ONCE(sysfs_export(kobj)->cache.epoch))
 
 static ssize_t cache_lost_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 				size_t len)
 {
-	int err;
+	int err = sysfs_want_one(kobj, attr, buf, "when the disk has lost what was not flushed");
 
-	if (!sysfs_streq(buf, "1")) {
-		pr_err("%s: cache_lost: write 1 when the disk has lost what was not flushed\n",
-		       kobject_name(kobj));
-		return -EINVAL;
-	}
-	err = ibnbd_srv_export_cache_lost(sysfs_export(kobj));
-	return err ? err : len;
+	err = err ?: ibnbd_srv_export_cache_lost(sysfs_export(kobj));
+	return err ?: len;
 }
 
-static ssize_t claimed_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(sysfs_export(kobj)->claims) > 0);
-}
-
-static struct kobj_attribute size_attr = __ATTR_RO(size);
-static struct kobj_attribute claimed_attr = __ATTR_RO(claimed);
-static struct kobj_attribute identity_attr = __ATTR_RO(identity);
-static struct kobj_attribute cache_epoch_attr = __ATTR_RO(cache_epoch);
-static struct kobj_attribute cache_lost_attr = __ATTR_RW(cache_lost);
-static struct kobj_attribute copy_attr = __ATTR_RW(copy);
-static struct kobj_attribute resize_attr = __ATTR_RW(resize);
+IBTRS_ADMIN_SHOW(claimed, "%d", READ_ONCE(sysfs_export(kobj)->claims) > 0)
 
 static struct attribute *sysfs_export_attrs[] = {
-	&size_attr.attr,
-	&identity_attr.attr,
-	&copy_attr.attr,
-	&resize_attr.attr,
-	&claimed_attr.attr,
-	&cache_epoch_attr.attr,
-	&cache_lost_attr.attr,
+	IBTRS_ADMIN_FILE(__ATTR_RO(size)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(identity)),
+	IBTRS_ADMIN_FILE(__ATTR_RW(copy)),
+	IBTRS_ADMIN_FILE(__ATTR(resize, 0644, ibtrs_admin_usage_show, resize_store)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(claimed)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(cache_epoch)),
+	IBTRS_ADMIN_FILE(__ATTR(cache_lost, 0644, ibtrs_admin_usage_show, cache_lost_store)),
 	NULL,
 };
 
@@ -170,56 +142,26 @@ static struct ibnbd_srv_open *sysfs_open(struct kobject *kobj)
 	return container_of(kobj, struct ibnbd_srv_open, kobj);
 }
 
-static ssize_t read_only_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", !ibnbd_access_writes(sysfs_open(kobj)->access));
-}
-
-static ssize_t access_mode_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", ibnbd_access_word(sysfs_open(kobj)->access));
-}
-
-static ssize_t mapping_path_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", sysfs_open(kobj)->name);
-}
-
-static ssize_t device_id_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(sysfs_open(kobj)->id));
-}
-
-static ssize_t force_close_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
-}
+IBTRS_ADMIN_SHOW(read_only, "%d", !ibnbd_access_writes(sysfs_open(kobj)->access))
+IBTRS_ADMIN_SHOW(access_mode, "%s", ibnbd_access_word(sysfs_open(kobj)->access))
+IBTRS_ADMIN_SHOW(mapping_path, "%s", sysfs_open(kobj)->name)
+IBTRS_ADMIN_SHOW(device_id, "%u", READ_ONCE(sysfs_open(kobj)->id))
 
 static ssize_t force_close_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 				 size_t len)
 {
-	int err;
+	int err = sysfs_want_one(kobj, attr, buf, "to take the mapping away");
 
-	if (!sysfs_streq(buf, "1")) {
-		pr_err("%s: force_close: write 1 to take the mapping away\n", kobject_name(kobj));
-		return -EINVAL;
-	}
-	err = ibnbd_srv_session_force_close(sysfs_open(kobj));
-	return err ? err : len;
+	err = err ?: ibnbd_srv_session_force_close(sysfs_open(kobj));
+	return err ?: len;
 }
 
-static struct kobj_attribute read_only_attr = __ATTR_RO(read_only);
-static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
-static struct kobj_attribute mapping_path_attr = __ATTR_RO(mapping_path);
-static struct kobj_attribute device_id_attr = __ATTR_RO(device_id);
-static struct kobj_attribute force_close_attr = __ATTR_RW(force_close);
-
 static struct attribute *sysfs_open_attrs[] = {
-	&read_only_attr.attr,
-	&access_mode_attr.attr,
-	&mapping_path_attr.attr,
-	&device_id_attr.attr,
-	&force_close_attr.attr,
+	IBTRS_ADMIN_FILE(__ATTR_RO(read_only)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(access_mode)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(mapping_path)),
+	IBTRS_ADMIN_FILE(__ATTR_RO(device_id)),
+	IBTRS_ADMIN_FILE(__ATTR(force_close, 0644, ibtrs_admin_usage_show, force_close_store)),
 	NULL,
 };
 

@@ -32,6 +32,11 @@ static void sysfs_refuse(const struct ibtrs_clt *clt, const struct ibtrs_clt_pat
 
 /* ---- session ------------------------------------------------------------ */
 
+static struct ibtrs_clt *session_of(struct device *d)
+{
+	return dev_get_drvdata(d);
+}
+
 static ssize_t add_path_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "Usage: echo [<source>@]<destination> > %s\n"
@@ -68,13 +73,7 @@ static ssize_t last_error_show(struct device *dev, struct device_attribute *attr
 	return sysfs_emit(buf, "%s\n", clt->last_error);
 }
 
-static ssize_t max_reconnect_attempts_show(struct device *dev, struct device_attribute *attr,
-					   char *buf)
-{
-	struct ibtrs_clt *clt = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%d\n", READ_ONCE(clt->max_reconnects));
-}
+IBTRS_ADMIN_DEV_SHOW(max_reconnect_attempts, "%d", READ_ONCE(session_of(d)->max_reconnects))
 
 static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_attribute *attr,
 					    const char *buf, size_t count)
@@ -92,12 +91,7 @@ static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_at
 }
 IBTRS_ADMIN_ATTR_RW(max_reconnect_attempts);
 
-static ssize_t mpath_policy_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct ibtrs_clt *clt = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%s\n", ibtrs_mpath_sysfs(READ_ONCE(clt->policy)));
-}
+IBTRS_ADMIN_DEV_SHOW(mpath_policy, "%s", ibtrs_mpath_sysfs(READ_ONCE(session_of(d)->policy)))
 
 static ssize_t mpath_policy_store(struct device *dev, struct device_attribute *attr,
 				  const char *buf, size_t count)
@@ -116,35 +110,15 @@ static ssize_t mpath_policy_store(struct device *dev, struct device_attribute *a
 }
 IBTRS_ADMIN_ATTR_RW(mpath_policy);
 
-static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct ibtrs_clt *clt = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%pUb\n", clt->uuid);
-}
-
+IBTRS_ADMIN_DEV_SHOW(uuid, "%pUb", session_of(d)->uuid)
 /* The value given when the session was opened, else the default. It never changes. */
-#define SESSION_NUMBER(name, member)								\
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
-{												\
-	struct ibtrs_clt *clt = dev_get_drvdata(dev);						\
-												\
-	return sysfs_emit(buf, "%u\n", clt->member);						\
-}
-
-SESSION_NUMBER(dest_port, opts.port)
-SESSION_NUMBER(hb_interval_ms, opts.hb_interval_ms)
-SESSION_NUMBER(hb_misses, opts.hb_misses)
-SESSION_NUMBER(reconnect_delay_ms, backoff.first_ms)
-SESSION_NUMBER(reconnect_max_ms, backoff.held_max_ms)
-
+IBTRS_ADMIN_DEV_SHOW(dest_port, "%u", session_of(d)->opts.port)
+IBTRS_ADMIN_DEV_SHOW(hb_interval_ms, "%u", session_of(d)->opts.hb_interval_ms)
+IBTRS_ADMIN_DEV_SHOW(hb_misses, "%u", session_of(d)->opts.hb_misses)
+IBTRS_ADMIN_DEV_SHOW(reconnect_delay_ms, "%u", session_of(d)->backoff.first_ms)
+IBTRS_ADMIN_DEV_SHOW(reconnect_max_ms, "%u", session_of(d)->backoff.held_max_ms)
 /* The name of a key is no secret. */
-static ssize_t auth_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct ibtrs_clt *clt = dev_get_drvdata(dev);
-
-	return sysfs_emit(buf, "%s\n", clt->opts.auth);
-}
+IBTRS_ADMIN_DEV_SHOW(auth, "%s", session_of(d)->opts.auth)
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_add_path.attr,
@@ -199,12 +173,8 @@ static int path_want_one(const struct kobj_attribute *attr, struct ibtrs_clt_pat
 	return -EINVAL;
 }
 
-static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	bool up = ibtrs_clt_path_state(path_of(kobj)) == IBTRS_PATH_UP;
-
-	return sysfs_emit(buf, "%s\n", up ? "connected" : "disconnected");
-}
+IBTRS_ADMIN_SHOW(state, "%s", ibtrs_clt_path_state(path_of(kobj)) == IBTRS_PATH_UP ?
+			      "connected" : "disconnected")
 
 /*
  * The state; "marginal" if the path is marginal; and if the path is marginal or not up: errno and
@@ -289,10 +259,7 @@ static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, 
 	return len;
 }
 
-static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(path_of(kobj)->sysfs.port));
-}
+IBTRS_ADMIN_SHOW(hca_port, "%u", READ_ONCE(path_of(kobj)->sysfs.port))
 
 static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -310,10 +277,7 @@ static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, 
 	return ibtrs_admin_show_addr(buf, &path_of(kobj)->addr.dst);
 }
 
-static ssize_t cur_latency_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%llu ns\n", READ_ONCE(path_of(kobj)->hb.latency_ns));
-}
+IBTRS_ADMIN_SHOW(cur_latency, "%llu ns", READ_ONCE(path_of(kobj)->hb.latency_ns))
 
 static struct attribute *path_attrs[] = {
 	IBTRS_ADMIN_FILE(__ATTR_RO(state)),

@@ -53,15 +53,8 @@ static int path_want_one(const struct kobj_attribute *attr, const struct ibtrs_s
 	return -EINVAL;
 }
 
-static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", path_of(kobj)->hca);
-}
-
-static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", path_of(kobj)->port);
-}
+IBTRS_ADMIN_SHOW(hca_name, "%s", path_of(kobj)->hca)
+IBTRS_ADMIN_SHOW(hca_port, "%u", path_of(kobj)->port)
 
 static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -147,15 +140,7 @@ static struct attribute *session_attrs[] = {
 	IBTRS_ADMIN_DEV_FILE(__ATTR_RO(auth)),
 	NULL,
 };
-
-static const struct attribute_group session_group = {
-	.attrs = session_attrs,
-};
-
-static const struct attribute_group *session_groups[] = {
-	&session_group,
-	NULL,
-};
+ATTRIBUTE_GROUPS(session);
 
 static void path_dir_release(struct kobject *kobj)
 {

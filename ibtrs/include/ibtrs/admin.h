@@ -50,6 +50,18 @@ extern const struct sysfs_ops ibtrs_admin_sysfs_ops;
 #define IBTRS_ADMIN_DEV_FILE(...)	(&((struct device_attribute)__VA_ARGS__).attr)
 #define IBTRS_ADMIN_FILE(...)		(&((struct kobj_attribute)__VA_ARGS__).attr)
 
+/* show() of such a file: format and values. These are expressions of @d, or @kobj, and @attr. */
+#define IBTRS_ADMIN_DEV_SHOW(_name, _fmt, ...)						\
+static ssize_t _name##_show(struct device *d, struct device_attribute *attr, char *buf)	\
+{											\
+	return sysfs_emit(buf, _fmt "\n", __VA_ARGS__);					\
+}
+#define IBTRS_ADMIN_SHOW(_name, _fmt, ...)						\
+static ssize_t _name##_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)	\
+{											\
+	return sysfs_emit(buf, _fmt "\n", __VA_ARGS__);					\
+}
+
 /* Log that @_buf was refused, and @_why; then come format and values for the name of the file. */
 #define IBTRS_ADMIN_REFUSE(_buf, _count, _why, _fmt, ...)				\
 	pr_err_ratelimited(_fmt ": '%*pE' refused: %s\n", __VA_ARGS__,			\
