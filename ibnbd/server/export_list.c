@@ -21,27 +21,3 @@ int ibnbd_srv_export_trylock(void)
 {
 	return mutex_trylock(&ibnbd_srv_export_lock) ? 0 : restart_syscall();
 }
-
-/**
- * ibnbd_srv_export_each_open() - call a function for every open
- * @fn: called under the export lock
- *
- * Sleeps. Must not be called from a file in an export's directory.
- */
-void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open))
-{
-	struct ibnbd_srv_export *e;
-	struct ibnbd_srv_open *open;
-
-	guard(mutex)(&ibnbd_srv_export_lock);
-	list_for_each_entry(e, &ibnbd_srv_export_list, link)
-		list_for_each_entry(open, &e->opens, link)
-			fn(open);
-}
-
-/* Call @fn for one open under the export lock. Sleeps. Returns what @fn returns. */
-bool ibnbd_srv_export_call(struct ibnbd_srv_open *open, bool (*fn)(struct ibnbd_srv_open *open))
-{
-	guard(mutex)(&ibnbd_srv_export_lock);
-	return fn(open);
-}

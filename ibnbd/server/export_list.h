@@ -9,7 +9,5 @@ extern struct mutex ibnbd_srv_export_lock;
 extern struct list_head ibnbd_srv_export_list;	/* of exports, under the lock */
 
 int ibnbd_srv_export_trylock(void);
-bool ibnbd_srv_export_call(struct ibnbd_srv_open *open, bool (*fn)(struct ibnbd_srv_open *open));
-void ibnbd_srv_export_each_open(void (*fn)(struct ibnbd_srv_open *open));
 
 #endif

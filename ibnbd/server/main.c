@@ -28,9 +28,9 @@
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/params.h"
+#include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/dirs.h"
-#include "ibnbd/server/judge.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
@@ -61,7 +61,7 @@ static const struct ibtrs_srv_ops main_ops = {
 	.auth		= ibnbd_srv_auth,
 	.name_allowed	= ibnbd_srv_session_name_allowed,
 	.session_up	= ibnbd_srv_session_up,
-	.peer_joins	= ibnbd_srv_judge_peer,
+	.peer_joins	= ibnbd_srv_policy_peer,
 	.session_lost	= ibnbd_srv_session_lost,
 	.session_down	= ibnbd_srv_session_down,
 	.request	= ibnbd_srv_msg_request,

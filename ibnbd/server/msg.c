@@ -20,7 +20,6 @@
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/io.h"
-#include "ibnbd/server/judge.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
@@ -203,6 +202,7 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 					   const struct ibnbd_policy_verdict *v, const char **why)
 {
 	struct ibnbd_srv_open *open;
+	bool allowed;
 	int err;
 
 	if (ibnbd_srv_session_full(s))
@@ -219,7 +219,10 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	err = ibnbd_srv_session_publish(s, open);
 	if (!err) {
 		/* Check again: the policy or the client's addresses may have changed. */
-		if (ibnbd_srv_export_call(open, ibnbd_srv_judge_open))
+		mutex_lock(&ibnbd_srv_export_lock);
+		allowed = ibnbd_srv_policy_judge(open);
+		mutex_unlock(&ibnbd_srv_export_lock);
+		if (allowed)
 			return open;
 		percpu_ref_put(&open->ref);
 		*why = "the server's policy has changed meanwhile, and does not allow it any more";
@@ -242,7 +245,7 @@ static struct ibnbd_srv_open *msg_open_get(struct ibnbd_srv_session *s, struct i
 	int err;
 
 	/* Before the name is looked up: a client that is denied a disk learns nothing about it. */
-	ibnbd_srv_policy_of(s, m->name, &v);
+	ibnbd_srv_policy_of(s, NULL, m->name, &v);
 	err = ibnbd_policy_open(&v, m->access, why);
 	if (err)
 		return ERR_PTR(err);

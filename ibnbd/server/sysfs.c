@@ -3,7 +3,7 @@
  * /sys/class/ibnbd-server/ctl (docs/sysfs.md):
  *
  *	last_error				the last refusal: object, cause, hint
- *	policy					who may do what; judge.c's
+ *	policy					who may do what; policy.c's
  *	devices/NAME/				an export; NAME of the block device, or the file's
  *						path (logic/text.h)
  *		block_dev			link, block devices only
@@ -23,8 +23,8 @@
 #include "ibnbd/logic/text.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/facts.h"
-#include "ibnbd/server/judge.h"
 #include "ibnbd/server/params.h"
+#include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 
