@@ -3,9 +3,9 @@
  * The directories of exports and opens below ctl/devices: their names, and how they are made and
  * removed. The files in them are sysfs.c's.
  *
- * Directories are made and removed under the export lock of export.c. Removing a directory waits
+ * Directories are made and removed under the export lock of open.c. Removing a directory waits
  * for the store functions that run in it. So a store function may only try the export lock (see
- * export.c), and force_close waits for I/O alone. Files that a user holds open keep no object of
+ * open.c), and force_close waits for I/O alone. Files that a user holds open keep no object of
  * this module alive: after the removal sysfs answers them itself.
  *
  * Two opens of one session may mean the same export under two names, and a new disk may have the

@@ -250,7 +250,7 @@ static void epoch_tell_again(struct ibnbd_srv_export *e)
 
 	pr_info("%s: its write cache is on again\n", kobject_name(&e->kobj));
 	list_for_each_entry(open, &e->opens, link)
-		ibnbd_srv_open_tell(open);
+		ibnbd_srv_open_tell(open, IBNBD_EVENT_RESIZED);
 }
 
 /**

@@ -7,7 +7,7 @@
  * (protocol 10.4), knows the identity, and has a directory in sysfs. It exists while it
  * has opens, so the object that is its key cannot go away.
  *
- * Lock: the export lock, see export_list.c. I/O does not take it, and no disk is opened, flushed or
+ * Lock: the export lock, see open.c. I/O does not take it, and no disk is opened, flushed or
  * closed under it.
  *
  * Failure: an open that fails leaves nothing behind. An open that was attached is undone only by
@@ -17,11 +17,9 @@
 #include "ibnbd/logic/record.h"
 #include "ibnbd/server/backing.h"
 #include "ibnbd/server/blockio.h"
-#include "ibnbd/server/client.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/export.h"
-#include "ibnbd/server/export_list.h"
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
@@ -77,7 +75,7 @@ static bool place_writer_is_away(const struct ibnbd_srv_export *e)
 
 	list_for_each_entry(other, &e->opens, link)
 		if (ibnbd_access_writes(other->access) &&
-		    !ibnbd_srv_client_connected(other->session))
+		    !ibnbd_srv_open_connected(other))
 			return true;
 	return false;
 }
@@ -113,9 +111,9 @@ static int place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_op
 static const struct ibnbd_srv_open *place_last_of(const struct ibnbd_srv_open *gone,
 						   const struct ibnbd_srv_open *stays)
 {
-	bool away = !ibnbd_srv_client_connected(stays->session);
+	bool away = !ibnbd_srv_open_connected(stays);
 
-	return away && ibnbd_srv_client_connected(gone->session) ? gone : stays;
+	return away && ibnbd_srv_open_connected(gone) ? gone : stays;
 }
 
 /*
@@ -264,7 +262,7 @@ static void export_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_sr
 	e->writer_gen = ibnbd_srv_writer_left(gone, place_last(e, gone));
 	list_for_each_entry(open, &e->opens, link)
 		if (ibnbd_access_writes(open->access))
-			ibnbd_srv_open_tell(open);
+			ibnbd_srv_open_tell(open, IBNBD_EVENT_RESIZED);
 }
 
 /*

@@ -15,7 +15,6 @@
 #include "ibnbd/server/blockio.h"
 #include "ibnbd/server/claim.h"
 #include "ibnbd/server/epoch.h"
-#include "ibnbd/server/export_list.h"
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/open.h"
 
@@ -40,7 +39,7 @@ static void facts_tell_size(struct ibnbd_srv_open *open, u64 nsectors, bool know
 {
 	WRITE_ONCE(open->facts.nsectors, nsectors);
 	if (!knows)
-		ibnbd_srv_open_tell(open);
+		ibnbd_srv_open_tell(open, IBNBD_EVENT_RESIZED);
 }
 
 /*

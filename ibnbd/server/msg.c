@@ -16,7 +16,6 @@
 #include <linux/ratelimit.h>
 #include "ibnbd/logic/export.h"
 #include "ibnbd/server/blockio.h"
-#include "ibnbd/server/export_list.h"
 #include "ibnbd/server/facts.h"
 #include "ibnbd/server/fileio.h"
 #include "ibnbd/server/io.h"

@@ -1,21 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An open, one session's hold on an export: how it is made, killed and freed. session.c does what
- * follows when its last I/O has ended.
+ * An open, one session's hold on an export: how it is made, killed and freed, and what its client
+ * is told. session.c does what follows when its last I/O has ended. And the list of exports, by
+ * which all opens are found, with its lock.
  *
  * States: NEW, then LIVE from publish (session.c), or CLOSING if the session's table is full;
  * ibnbd_srv_open_kill() makes it CLOSING, the release work makes it RELEASED. The memory is freed a
  * grace period after the last reference to its kobject was put, since I/O looks at opens under RCU.
+ *
+ * Lock: the export lock serializes the attaching, detaching and describing of opens, and the making
+ * and removing of sysfs directories. Removing a directory waits for running writes to its files, so
+ * the store functions of these files may only try the lock. I/O does not take the lock, and nobody
+ * opens, flushes or closes a disk under it: a disk that hangs must not hold up the others.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/server/client.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 
+DEFINE_MUTEX(ibnbd_srv_export_lock);
+LIST_HEAD(ibnbd_srv_export_list);
+
 #define OPEN_UNCLAIMED	(20 * HZ)
+
+/*
+ * Called from a sysfs file of the export: a task that removes the directory may hold the lock and
+ * wait for us, so the lock is only tried.
+ */
+int ibnbd_srv_export_trylock(void)
+{
+	return mutex_trylock(&ibnbd_srv_export_lock) ? 0 : restart_syscall();
+}
 
 static void open_free_rcu(struct rcu_head *rcu)
 {
@@ -105,10 +123,35 @@ void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why)
 	open->lost = true;
 }
 
-/* Something of the disk has changed: its client hears what when it repeats OPEN. Any context. */
-void ibnbd_srv_open_tell(struct ibnbd_srv_open *open)
+/**
+ * ibnbd_srv_open_tell() - send the client of an open an event (protocol 8.3)
+ * @open: with its id
+ * @kind: IBNBD_EVENT_...
+ *
+ * Does nothing if the client is gone: a session may outlive it (session.c). Any context.
+ */
+void ibnbd_srv_open_tell(const struct ibnbd_srv_open *open, u32 kind)
 {
-	ibnbd_srv_client_tell(open->session, IBNBD_EVENT_RESIZED, open->id);
+	struct ibtrs_srv_session *ibtrs;
+
+	rcu_read_lock();
+	ibtrs = rcu_dereference(open->session->ibtrs);
+	if (ibtrs)
+		ibtrs_srv_session_event(ibtrs, kind, open->id);
+	rcu_read_unlock();
+}
+
+/* Has the client of @open a path that is up? Any context. */
+bool ibnbd_srv_open_connected(const struct ibnbd_srv_open *open)
+{
+	struct ibtrs_srv_session *ibtrs;
+	bool up;
+
+	rcu_read_lock();
+	ibtrs = rcu_dereference(open->session->ibtrs);
+	up = ibtrs && ibtrs_srv_session_connected(ibtrs);
+	rcu_read_unlock();
+	return up;
 }
 
 /**

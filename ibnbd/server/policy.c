@@ -17,8 +17,6 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/server/client.h"
-#include "ibnbd/server/export_list.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
@@ -113,7 +111,7 @@ bool ibnbd_srv_policy_judge(struct ibnbd_srv_open *open)
 	else
 		pr_warn("session %s: %s is closed: the policy does not say migration any more\n",
 			s->label, open->name);
-	ibnbd_srv_client_tell(s, IBNBD_EVENT_REVOKED, open->id);
+	ibnbd_srv_open_tell(open, IBNBD_EVENT_REVOKED);
 	return false;
 }
 

@@ -25,7 +25,6 @@
 #include <linux/log2.h>
 #include "ibnbd/logic/export.h"
 #include "ibnbd/logic/text.h"
-#include "ibnbd/server/client.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
@@ -322,7 +321,7 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 	if (!session_revoke(s, open))
 		return 0;
 	pr_info("session %s: %s closed by force\n", s->label, open->name);
-	ibnbd_srv_client_tell(s, IBNBD_EVENT_REVOKED, open->id);
+	ibnbd_srv_open_tell(open, IBNBD_EVENT_REVOKED);
 	return wait_for_completion_killable(&open->drained) ? -EINTR : 0;
 }
 

@@ -27,7 +27,7 @@
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include "ibnbd/logic/record.h"
-#include "ibnbd/server/export_list.h"
+#include "ibnbd/server/open.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
 #include "ibnbd/server/writer_file.h"
