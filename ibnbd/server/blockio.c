@@ -23,7 +23,7 @@
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
-#include "ibnbd/server/blockio.h"
+#include "ibnbd/server/backing.h"
 #include "ibnbd/server/claim.h"
 #include "ibnbd/server/params.h"
 

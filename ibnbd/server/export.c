@@ -16,7 +16,6 @@
 #include <ibtrs/admin.h>
 #include "ibnbd/logic/record.h"
 #include "ibnbd/server/backing.h"
-#include "ibnbd/server/blockio.h"
 #include "ibnbd/server/dirs.h"
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/export.h"

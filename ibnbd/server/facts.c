@@ -12,7 +12,6 @@
  */
 #include <linux/sched.h>
 #include "ibnbd/server/backing.h"
-#include "ibnbd/server/blockio.h"
 #include "ibnbd/server/claim.h"
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/facts.h"

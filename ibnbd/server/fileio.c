@@ -35,8 +35,8 @@
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/uio.h>
+#include "ibnbd/server/backing.h"
 #include "ibnbd/server/claim.h"
-#include "ibnbd/server/fileio.h"
 #include "ibnbd/server/params.h"
 
 #define FILEIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)

@@ -27,7 +27,8 @@
 #include <linux/statfs.h>
 #include <linux/string.h>
 #include <linux/uuid.h>
-#include "ibnbd/server/identity.h"
+#include "ibnbd/logic/identity.h"
+#include "ibnbd/server/backing.h"
 
 /* Drivers answer so when the disk has no such name. */
 static bool identity_is_absent(ssize_t err)

@@ -15,9 +15,8 @@
  */
 #include <linux/ratelimit.h>
 #include "ibnbd/logic/export.h"
-#include "ibnbd/server/blockio.h"
+#include "ibnbd/server/backing.h"
 #include "ibnbd/server/facts.h"
-#include "ibnbd/server/fileio.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/open.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the name that a client asks for to the object it means (design.md decision 13, E-29), by the
- * rules of the kernel's server (ibnbd/server/lookup.c). Below an ordinary search path no symlink is
+ * From the name that a client asks for to the object it means (design.md decision 13, E-29), as in
+ * the kernel's server (ibnbd/server/backing.c). Below an ordinary search path no symlink is
  * followed on the way, and the walk cannot leave the search path. The last component may be a
  * symlink, if it belongs to root or to the user that this server runs as. If its text is relative,
  * its directory and those above it, up to the search path, must be theirs, too.
