@@ -11,11 +11,6 @@
 #include "ibtrs/logic/auth.h"
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/logic/fence.h"
-#include "ibtrs/logic/homes.h"
-#include "ibtrs/logic/mpath.h"
-#include "ibtrs/logic/path_sm.h"
-#include "ibtrs/logic/quota.h"
-#include "ibtrs/logic/retry.h"
 #include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/auth.h"
 #include "ibtrs/proto/msg.h"
@@ -51,20 +46,7 @@ EXPORT_SYMBOL_GPL(ibtrs_auth_proof_encode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_encode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_is);
 
-EXPORT_SYMBOL_GPL(ibtrs_backoff_default);
-EXPORT_SYMBOL_GPL(ibtrs_homes_plan);
 EXPORT_SYMBOL_GPL(ibtrs_grant_check);
-
-EXPORT_SYMBOL_GPL(ibtrs_retry_event);
-EXPORT_SYMBOL_GPL(ibtrs_retry_wait);
-EXPORT_SYMBOL_GPL(ibtrs_retry_left);
-EXPORT_SYMBOL_GPL(ibtrs_retry_rests);
-EXPORT_SYMBOL_GPL(ibtrs_retry_marginal);
-EXPORT_SYMBOL_GPL(ibtrs_retry_skips_trial);
-EXPORT_SYMBOL_GPL(ibtrs_retry_patience_ms);
-EXPORT_SYMBOL_GPL(ibtrs_retry_alive_ms);
-EXPORT_SYMBOL_GPL(ibtrs_retry_turn_ms);
-
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_build);
 EXPORT_SYMBOL_GPL(ibtrs_chunkmap_mr_count);
 
@@ -72,23 +54,6 @@ EXPORT_SYMBOL_GPL(ibtrs_fence_arrive);
 EXPORT_SYMBOL_GPL(ibtrs_fence_end);
 EXPORT_SYMBOL_GPL(ibtrs_fence_behind);
 EXPORT_SYMBOL_GPL(ibtrs_fence_catch_up);
-
-EXPORT_SYMBOL_GPL(ibtrs_quota_path);
-EXPORT_SYMBOL_GPL(ibtrs_quota_conn);
-EXPORT_SYMBOL_GPL(ibtrs_quota_session);
-EXPORT_SYMBOL_GPL(ibtrs_quota_let_in);
-EXPORT_SYMBOL_GPL(ibtrs_quota_let_in_without_key);
-EXPORT_SYMBOL_GPL(ibtrs_quota_session_without_key);
-EXPORT_SYMBOL_GPL(ibtrs_quota_is_modest);
-EXPORT_SYMBOL_GPL(ibtrs_quota_key_conn);
-EXPORT_SYMBOL_GPL(ibtrs_quota_key_let_in);
-EXPORT_SYMBOL_GPL(ibtrs_quota_key_session);
-
-EXPORT_SYMBOL_GPL(ibtrs_mpath_parse);
-EXPORT_SYMBOL_GPL(ibtrs_mpath_sysfs);
-
-EXPORT_SYMBOL_GPL(ibtrs_path_sm_step);
-EXPORT_SYMBOL_GPL(ibtrs_path_sm_state_name);
 
 EXPORT_SYMBOL_GPL(ibtrs_sqwatch_patience);
 EXPORT_SYMBOL_GPL(ibtrs_sqwatch_look);
