@@ -67,28 +67,11 @@ void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic
 	spin_unlock(&s->lock);
 }
 
-/* The number in flight is not reset: those requests are still in flight. */
-void ibtrs_clt_stats_reset_traffic(struct ibtrs_clt_stats *s)
-{
-	spin_lock(&s->lock);
-	stats_sum(s, &s->traffic_base);
-	spin_unlock(&s->lock);
-}
-
 void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad)
 {
 	spin_lock(&s->lock);
 	*ok = READ_ONCE(s->reconnects_ok) - s->ok_base;
 	*bad = READ_ONCE(s->reconnects_bad) - s->bad_base;
-	spin_unlock(&s->lock);
-}
-
-/* Before the first connect the value stays -1, because the first connect is no reconnect. */
-void ibtrs_clt_stats_reset_reconnects(struct ibtrs_clt_stats *s)
-{
-	spin_lock(&s->lock);
-	s->ok_base = max(READ_ONCE(s->reconnects_ok), 0);
-	s->bad_base = READ_ONCE(s->reconnects_bad);
 	spin_unlock(&s->lock);
 }
 
@@ -102,44 +85,39 @@ static u64 stats_to(const struct ibtrs_clt_stats *s, unsigned int cpu)
 	return READ_ONCE(per_cpu_ptr(s->pcpu, cpu)->migr_to);
 }
 
-/* How many requests that @cpu submitted were answered on another one. */
-u64 ibtrs_clt_stats_migr_from(struct ibtrs_clt_stats *s, unsigned int cpu)
+/*
+ * How many requests that @cpu submitted were answered on another one; with @to, how many requests
+ * of other CPUs were answered on @cpu.
+ */
+u64 ibtrs_clt_stats_migrated(struct ibtrs_clt_stats *s, unsigned int cpu, bool to)
 {
+	const struct ibtrs_clt_migr_base *base = &s->migr_base[cpu];
 	u64 n;
 
 	spin_lock(&s->lock);
-	n = stats_from(s, cpu) - s->migr_base[cpu].from;
+	n = to ? stats_to(s, cpu) - base->to : stats_from(s, cpu) - base->from;
 	spin_unlock(&s->lock);
 	return n;
 }
 
-/* How many requests of other CPUs were answered on @cpu. */
-u64 ibtrs_clt_stats_migr_to(struct ibtrs_clt_stats *s, unsigned int cpu)
-{
-	u64 n;
-
-	spin_lock(&s->lock);
-	n = stats_to(s, cpu) - s->migr_base[cpu].to;
-	spin_unlock(&s->lock);
-	return n;
-}
-
-void ibtrs_clt_stats_reset_migr_from(struct ibtrs_clt_stats *s)
+/* The number in flight is not reset: those requests are still in flight. */
+void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what)
 {
 	unsigned int cpu;
 
 	spin_lock(&s->lock);
-	for_each_possible_cpu(cpu)
-		s->migr_base[cpu].from = stats_from(s, cpu);
-	spin_unlock(&s->lock);
-}
-
-void ibtrs_clt_stats_reset_migr_to(struct ibtrs_clt_stats *s)
-{
-	unsigned int cpu;
-
-	spin_lock(&s->lock);
-	for_each_possible_cpu(cpu)
-		s->migr_base[cpu].to = stats_to(s, cpu);
+	if (what & IBTRS_CLT_STATS_TRAFFIC)
+		stats_sum(s, &s->traffic_base);
+	if (what & IBTRS_CLT_STATS_RECONNECTS) {
+		/* The value stays -1 before the first connect, which is no reconnect. */
+		s->ok_base = max(READ_ONCE(s->reconnects_ok), 0);
+		s->bad_base = READ_ONCE(s->reconnects_bad);
+	}
+	for_each_possible_cpu(cpu) {
+		if (what & IBTRS_CLT_STATS_MIGR_FROM)
+			s->migr_base[cpu].from = stats_from(s, cpu);
+		if (what & IBTRS_CLT_STATS_MIGR_TO)
+			s->migr_base[cpu].to = stats_to(s, cpu);
+	}
 	spin_unlock(&s->lock);
 }

@@ -89,12 +89,17 @@ u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s);
 /* The shown values count from the last reset. */
 void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t);
 void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad);
-u64 ibtrs_clt_stats_migr_from(struct ibtrs_clt_stats *s, unsigned int cpu);
-u64 ibtrs_clt_stats_migr_to(struct ibtrs_clt_stats *s, unsigned int cpu);
+u64 ibtrs_clt_stats_migrated(struct ibtrs_clt_stats *s, unsigned int cpu, bool to);
 
-void ibtrs_clt_stats_reset_traffic(struct ibtrs_clt_stats *s);
-void ibtrs_clt_stats_reset_reconnects(struct ibtrs_clt_stats *s);
-void ibtrs_clt_stats_reset_migr_from(struct ibtrs_clt_stats *s);
-void ibtrs_clt_stats_reset_migr_to(struct ibtrs_clt_stats *s);
+/* What a reset is for: bits. */
+enum {
+	IBTRS_CLT_STATS_TRAFFIC		= 1,
+	IBTRS_CLT_STATS_RECONNECTS	= 2,
+	IBTRS_CLT_STATS_MIGR_FROM	= 4,
+	IBTRS_CLT_STATS_MIGR_TO		= 8,
+	IBTRS_CLT_STATS_ALL		= 15,
+};
+
+void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what);
 
 #endif

@@ -318,15 +318,15 @@ static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr
 	return sysfs_emit(buf, "%d %d\n", ok, bad);
 }
 
-static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf,
-			       u64 (*get)(struct ibtrs_clt_stats *s, unsigned int cpu))
+static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf, bool to)
 {
 	char word[24];
 	unsigned int cpu;
 	int n, len = 0;
 
 	for_each_possible_cpu(cpu) {
-		n = scnprintf(word, sizeof(word), "%s%llu", len ? " " : "", get(s, cpu));
+		n = scnprintf(word, sizeof(word), "%s%llu", len ? " " : "",
+			      ibtrs_clt_stats_migrated(s, cpu, to));
 		/*
 		 * A page holds about 200 numbers of full length, and thousands of usual ones. Omit
 		 * a number rather than cut it.
@@ -341,26 +341,18 @@ static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf,
 
 static ssize_t cpu_migration_from_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return stats_show_cpus(&path_of(kobj)->stats, buf, ibtrs_clt_stats_migr_from);
+	return stats_show_cpus(&path_of(kobj)->stats, buf, false);
 }
 
 static ssize_t cpu_migration_to_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return stats_show_cpus(&path_of(kobj)->stats, buf, ibtrs_clt_stats_migr_to);
-}
-
-static void stats_reset_all(struct ibtrs_clt_stats *s)
-{
-	ibtrs_clt_stats_reset_traffic(s);
-	ibtrs_clt_stats_reset_reconnects(s);
-	ibtrs_clt_stats_reset_migr_from(s);
-	ibtrs_clt_stats_reset_migr_to(s);
+	return stats_show_cpus(&path_of(kobj)->stats, buf, true);
 }
 
 /* A counter, or all of them: 1 resets it. */
 struct stats_file {
 	struct kobj_attribute file;
-	void (*reset)(struct ibtrs_clt_stats *s);
+	unsigned int what;
 };
 
 static ssize_t stats_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
@@ -371,19 +363,20 @@ static ssize_t stats_store(struct kobject *kobj, struct kobj_attribute *attr, co
 
 	if (err)
 		return err;
-	container_of(attr, struct stats_file, file)->reset(&path->stats);
+	ibtrs_clt_stats_reset(&path->stats, container_of(attr, struct stats_file, file)->what);
 	return count;
 }
 
-#define STATS_FILE(_name, _show, _reset)							\
-	(&((struct stats_file){ __ATTR(_name, 0644, _show, stats_store), _reset }).file.attr)
+#define STATS_FILE(_name, _show, _what)								\
+	(&((struct stats_file){ __ATTR(_name, 0644, _show, stats_store),			\
+				IBTRS_CLT_STATS_##_what }).file.attr)
 
 static struct attribute *stats_attrs[] = {
-	STATS_FILE(rdma, rdma_show, ibtrs_clt_stats_reset_traffic),
-	STATS_FILE(reconnects, reconnects_show, ibtrs_clt_stats_reset_reconnects),
-	STATS_FILE(cpu_migration_from, cpu_migration_from_show, ibtrs_clt_stats_reset_migr_from),
-	STATS_FILE(cpu_migration_to, cpu_migration_to_show, ibtrs_clt_stats_reset_migr_to),
-	STATS_FILE(reset_all, ibtrs_admin_usage_show, stats_reset_all),
+	STATS_FILE(rdma, rdma_show, TRAFFIC),
+	STATS_FILE(reconnects, reconnects_show, RECONNECTS),
+	STATS_FILE(cpu_migration_from, cpu_migration_from_show, MIGR_FROM),
+	STATS_FILE(cpu_migration_to, cpu_migration_to_show, MIGR_TO),
+	STATS_FILE(reset_all, ibtrs_admin_usage_show, ALL),
 	NULL,
 };
 
