@@ -18,8 +18,7 @@
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
 #include "ibtrs/client/path.h"
-#include "ibtrs/client/port.h"
-#include "ibtrs/client/rx.h"
+#include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
 

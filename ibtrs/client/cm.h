@@ -110,4 +110,35 @@ void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path);
  */
 void ibtrs_clt_cm_release(struct ibtrs_clt_path *path);
 
+/* port.c: link events of the host's own ports */
+
+int ibtrs_clt_port_init(void);
+void ibtrs_clt_port_exit(void);
+/*
+ * After this call the path fails when the port that @id is bound to goes down. Call it from the CM
+ * handler of cid 0, with a reference to the device.
+ */
+void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *id);
+/* Drain: the QPs of @path may be destroyed when this returns, after 1.5 s at most. */
+void ibtrs_clt_port_settle(struct ibtrs_clt_path *path);
+/*
+ * Ends the watch, if there is one. Call it before ibtrs_dev_put(); no event comes after it has
+ * returned.
+ */
+void ibtrs_clt_port_unwatch(struct ibtrs_clt_path *path);
+
+/* rx.c: receives on a connection */
+
+/*
+ * How many receives such a connection posts (protocol 7): for answers, and for the invalidations
+ * that come before them.
+ */
+u32 ibtrs_clt_rx_depth(const struct ibtrs_clt_conn *conn);
+/* Post all receives of a connection; with NEW_RKEY allocates their buffers. */
+int ibtrs_clt_rx_start(struct ibtrs_clt_conn *conn);
+/* After the drain; idempotent. */
+void ibtrs_clt_rx_stop(struct ibtrs_clt_conn *conn);
+void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc);
+void ibtrs_clt_rx_send_done(struct ib_cq *cq, struct ib_wc *wc);
+
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The directories of sessions and paths below /sys/class/ibtrs-client: their names, creation and
- * removal. Their contents: sysfs.c.
+ * The list of all sessions, and the directories of sessions and paths below
+ * /sys/class/ibtrs-client: their names, creation and removal. Their contents: sysfs.c.
  *
- * Called by sessions.c, session.c, paths.c and path_run.c when sessions and paths are created and
- * removed, and by cm.c when a route is known.
+ * Called by session.c, paths.c and path_run.c when sessions and paths are created and removed, by
+ * cm.c when a route is known, and by port.c for all paths.
  *
  * Lifetime. The driver core and sysfs may hold references to a device or a kobject for any time. So
  * neither is part of a session or a path: the session's device and paths/ are allocated by the
@@ -17,11 +17,14 @@
  * unspecified address (ip:0.0.0.0@ip:10.0.0.2, a form that add_path accepts) until the first route
  * is resolved, and then the source address found, which stays for good. Names are unique. Creating
  * and renaming are serialized, since sysfs would report a collision with a stack dump: for paths by
- * names_lock, for sessions by the caller.
+ * names_lock, for sessions by sessions_lock.
  *
- * Locking: names_lock for names of paths; path->sysfs.lock for what is known from a route. Nothing
- * that sends a uevent runs under names_lock: a sender may wait for another sender that waits for
- * I/O, and the I/O for a path that needs names_lock. The directories of paths send none.
+ * Locking: sessions_lock for the list, taken before clt->lock. A task that adds a session may wait
+ * with it until a uevent can be sent, which may depend on I/O. So no path needs it to come up: only
+ * port.c waits, and heartbeats find a dead path without port.c. names_lock for names of paths;
+ * path->sysfs.lock for what is known from a route. Nothing that sends a uevent runs under
+ * names_lock: a sender may wait for another sender that waits for I/O, and the I/O for a path that
+ * needs names_lock. The directories of paths send none.
  */
 #include <linux/kobject.h>
 #include <linux/sched/mm.h>
@@ -33,12 +36,14 @@
 #include "ibtrs/client/sysfs.h"
 #include "ibtrs/core/sockaddr.h"
 
+static DEFINE_MUTEX(sessions_lock);
+static LIST_HEAD(sessions);
 static DEFINE_MUTEX(names_lock);
 static atomic_t path_dirs;
 
 static struct class *dirs_class;
 
-int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
+static int session_dir_add(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_sysfs *s = &clt->sysfs;
 	struct device *dev;
@@ -64,6 +69,43 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 	}
 	s->dev = dev;
 	return 0;
+}
+
+int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
+{
+	struct ibtrs_clt *other;
+	int err;
+
+	guard(mutex)(&sessions_lock);
+	list_for_each_entry(other, &sessions, entry)
+		if (!strcmp(other->name, clt->name))
+			return -EEXIST;
+	err = session_dir_add(clt);
+	if (!err)
+		list_add_tail(&clt->entry, &sessions);
+	return err;
+}
+
+void ibtrs_clt_dirs_session_unlist(struct ibtrs_clt *clt)
+{
+	mutex_lock(&sessions_lock);
+	list_del(&clt->entry);
+	mutex_unlock(&sessions_lock);
+}
+
+void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg)
+{
+	struct ibtrs_clt_path *path;
+	struct ibtrs_clt *clt;
+
+	mutex_lock(&sessions_lock);
+	list_for_each_entry(clt, &sessions, entry) {
+		mutex_lock(&clt->lock);
+		list_for_each_entry(path, &clt->paths, entry)
+			fn(path, arg);
+		mutex_unlock(&clt->lock);
+	}
+	mutex_unlock(&sessions_lock);
 }
 
 void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt)

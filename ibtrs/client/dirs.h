@@ -56,10 +56,14 @@ int ibtrs_clt_dirs_init(void);		/* the class */
 void ibtrs_clt_dirs_exit(void);
 
 /*
- * Create the session's device with its attributes, and paths/. -EEXIST. On error nothing is left.
- * The files may be used before this returns; add_path is refused until clt->opened is set.
+ * Put the session on the list, and create its device with its attributes, and paths/. -EEXIST: the
+ * name is taken. On error nothing is left. The files may be used before this returns; add_path is
+ * refused until clt->opened is set.
  */
 int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt);
+void ibtrs_clt_dirs_session_unlist(struct ibtrs_clt *clt);
+/* For device and port events: call @fn for every path of every session. */
+void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg);
 /*
  * After it no add_path runs, and none can start. Called by close after clt->closing is set and
  * CLOSE is posted to all paths, before they are removed.

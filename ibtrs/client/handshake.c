@@ -11,7 +11,6 @@
 #include <linux/slab.h>
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/path.h"
-#include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 
 static const char * const hs_phase_names[] = {

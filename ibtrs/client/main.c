@@ -3,9 +3,9 @@
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <ibtrs/version.h>
+#include "ibtrs/client/cm.h"
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/paths.h"
-#include "ibtrs/client/port.h"
 
 #define CREATE_TRACE_POINTS
 #include "ibtrs/client/trace.h"

@@ -13,7 +13,6 @@
 #include "ibtrs/client/cm.h"
 #include "ibtrs/client/handshake.h"
 #include "ibtrs/client/mr.h"
-#include "ibtrs/client/probe.h"
 #include "ibtrs/client/stats.h"
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/trial.h"
@@ -90,7 +89,7 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_mrs mrs;
 	struct ibtrs_clt_trial trial;
 	struct ibtrs_hb hb;
-	struct ibtrs_clt_probe probe;
+	struct delayed_work probe;	/* probe.c: once per heartbeat interval while it is up */
 	struct ibtrs_clt_stats stats;
 	struct ibtrs_clt_path_sysfs sysfs;
 };

@@ -20,9 +20,8 @@
 #include <linux/uuid.h>
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/link.h"
-#include "ibtrs/client/path_run.h"
-#include "ibtrs/client/port.h"
-#include "ibtrs/client/rx.h"
+#include "ibtrs/client/paths.h"
+#include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
 

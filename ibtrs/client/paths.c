@@ -12,7 +12,6 @@
  * session waits for that work.
  */
 #include <linux/sched/mm.h>
-#include "ibtrs/client/path_run.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 

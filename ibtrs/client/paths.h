@@ -38,4 +38,15 @@ void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path);
  */
 void ibtrs_clt_paths_destroy(struct ibtrs_clt_path *path);
 
+/* path_run.c: the works of a path, and its memory */
+
+/* A new path of @clt, idle, with its sysfs files; the caller puts it on the list. ERR_PTR. */
+struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
+					     const struct ibtrs_addr_pair *addr);
+/*
+ * Removes the sysfs files of a path that is off the list, which waits for running show and store,
+ * waits until the path is closed, and frees it.
+ */
+void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path);
+
 #endif

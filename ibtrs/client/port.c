@@ -14,9 +14,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
-#include "ibtrs/client/port.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/client/sessions.h"
 
 #define PORT_LOOK_AGAIN	msecs_to_jiffies(100)
 #define PORT_SETTLE_MS	1500
@@ -111,7 +109,7 @@ static void port_look(struct ibtrs_clt_path *path, void *arg)
 
 static void port_look_all(struct work_struct *work)
 {
-	ibtrs_clt_sessions_each_path(port_look, NULL);
+	ibtrs_clt_dirs_each_path(port_look, NULL);
 }
 
 static DECLARE_DELAYED_WORK(port_look_work, port_look_all);
@@ -127,7 +125,7 @@ static void port_kick(struct ibtrs_clt_path *path, void *arg)
 
 static void port_kick_all(struct work_struct *work)
 {
-	ibtrs_clt_sessions_each_path(port_kick, NULL);
+	ibtrs_clt_dirs_each_path(port_kick, NULL);
 }
 
 static DECLARE_WORK(port_kick_work, port_kick_all);

@@ -15,7 +15,6 @@
  * one.
  */
 #include "ibtrs/client/answer.h"
-#include "ibtrs/client/post.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
 

@@ -21,6 +21,7 @@
  * so no probe is posted after the drain has begun.
  */
 #include "ibtrs/client/answer.h"
+#include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
 
 static void probe_post(struct ibtrs_clt_conn *conn)
@@ -61,7 +62,7 @@ static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn
 static void probe_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
-		container_of(to_delayed_work(work), struct ibtrs_clt_path, probe.work);
+		container_of(to_delayed_work(work), struct ibtrs_clt_path, probe);
 	bool wary = ibtrs_clt_path_marginal(path);
 	u32 cid;
 
@@ -76,7 +77,7 @@ static void probe_work(struct work_struct *work)
 		}
 		probe_check(path, &path->conns[cid]);
 	}
-	queue_delayed_work(path->clt->wq, &path->probe.work,
+	queue_delayed_work(path->clt->wq, &path->probe,
 			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }
 
@@ -92,7 +93,7 @@ void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 
 void ibtrs_clt_probe_init(struct ibtrs_clt_path *path)
 {
-	INIT_DELAYED_WORK(&path->probe.work, probe_work);
+	INIT_DELAYED_WORK(&path->probe, probe_work);
 }
 
 void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)
@@ -106,11 +107,11 @@ void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)
 		conn->probing = false;
 		conn->watch.silent = 0;
 	}
-	queue_delayed_work(path->clt->wq, &path->probe.work,
+	queue_delayed_work(path->clt->wq, &path->probe,
 			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }
 
 void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path)
 {
-	cancel_delayed_work_sync(&path->probe.work);
+	cancel_delayed_work_sync(&path->probe);
 }

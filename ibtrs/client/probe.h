@@ -3,17 +3,9 @@
 #ifndef IBTRS_CLIENT_PROBE_H
 #define IBTRS_CLIENT_PROBE_H
 
-#include <linux/workqueue.h>
-#include <rdma/ib_verbs.h>
+#include "ibtrs/client/path.h"
 
-struct ibtrs_clt_path;
-
-struct ibtrs_clt_probe {
-	struct delayed_work work;	/* the check, once per heartbeat interval while it is up */
-};
-
-/* once per path object */
-void ibtrs_clt_probe_init(struct ibtrs_clt_path *path);
+void ibtrs_clt_probe_init(struct ibtrs_clt_path *path);		/* once per path object */
 void ibtrs_clt_probe_start(struct ibtrs_clt_path *path);	/* path work, the path is up */
 /* waits for a running check; idempotent. Drain work */
 void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path);

@@ -17,7 +17,6 @@
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/mr.h"
-#include "ibtrs/client/post.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
 #include "ibtrs/logic/fence.h"

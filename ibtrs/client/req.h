@@ -80,6 +80,13 @@ struct ibtrs_clt_req {
 	struct ibtrs_clt_wrs wrs;
 } ____cacheline_aligned_in_smp;
 
+/*
+ * post.c: posts a mapped request with its token on @conn, or puts it in @plug (may be NULL).
+ * Return: 0; 1: posted although there is a plug; -EAGAIN: no room, and nothing was posted; else
+ * something may have been posted, and the caller must fail the path.
+ */
+int ibtrs_clt_post(struct ibtrs_clt_req *req, struct ibtrs_clt_path *path,
+		   struct ibtrs_clt_conn *conn, struct ibtrs_clt_plug *plug);
 /* After the drain of @path: every request on it goes to another path, or is parked. Drain work. */
 void ibtrs_clt_req_walk(struct ibtrs_clt_path *path);
 /* Send again the requests in ibtrs' own slots that were not executed because of their tokens. */

@@ -12,7 +12,6 @@
  */
 #include <linux/slab.h>
 #include "ibtrs/client/answer.h"
-#include "ibtrs/client/rx.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
 

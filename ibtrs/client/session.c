@@ -2,7 +2,7 @@
 /*
  * Sessions: opening and closing them, and what the user may ask.
  *
- * Called by the user. sessions.c has the list of all sessions, paths.c a session's list of paths,
+ * Called by the user. dirs.c has the list of all sessions, paths.c a session's list of paths,
  * and link.c what paths mean for it.
  *
  * A closing session removes all its paths. No path can be added or claimed then, so the list is
@@ -14,7 +14,6 @@
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/client/sessions.h"
 #include "ibtrs/logic/mpath.h"
 
 #define SESSION_HB_MS		1000
@@ -204,7 +203,7 @@ static void session_close(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_path *path, *tmp;
 
-	ibtrs_clt_sessions_del(clt);
+	ibtrs_clt_dirs_session_unlist(clt);
 	mutex_lock(&clt->lock);
 	clt->closing = true;
 	clt->opened = false;
@@ -285,7 +284,7 @@ struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts
 	clt = session_alloc(name, opts, ops, priv);
 	if (IS_ERR(clt))
 		return clt;
-	err = ibtrs_clt_sessions_add(clt);
+	err = ibtrs_clt_dirs_session_add(clt);
 	if (err) {
 		session_free(clt);
 		return ERR_PTR(err);
