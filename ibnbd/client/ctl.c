@@ -16,16 +16,15 @@
 #include <linux/kobject.h>
 #include <linux/slab.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/client/ctl.h"
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/group.h"
 #include "ibnbd/client/names.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/refuse.h"
 #include "ibnbd/client/session.h"
+#include "ibnbd/client/sysfs.h"
 
 static struct device *ctl_device;
 

@@ -11,9 +11,9 @@
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/number.h"
+#include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/remove.h"
-#include "ibnbd/client/replay.h"
 #include "ibnbd/client/unflushed.h"
 #include "ibnbd/logic/text.h"
 

@@ -50,7 +50,7 @@ enum ibnbd_clt_news {
 	IBNBD_CLT_NEWS_STRAY,		/* the server answered that it does not know the device */
 	IBNBD_CLT_NEWS_REPLAY,		/* requests are parked while the link is up */
 	IBNBD_CLT_NEWS_SLOW,		/* some request is older than io_timeout= */
-	IBNBD_CLT_NEWS_OVERDUE,		/* a request is overdue (queue.h) although paths are up */
+	IBNBD_CLT_NEWS_OVERDUE,		/* a request is overdue (queue.c) although paths are up */
 	IBNBD_CLT_NEWS_CLOSE,		/* tell the server that we are done */
 	IBNBD_CLT_NEWS_GROUP,		/* a leg of the group has changed */
 };

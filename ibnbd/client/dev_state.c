@@ -30,8 +30,6 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/group.h"
-#include "ibnbd/client/inflight.h"
 #include "ibnbd/client/trace.h"
 
 #define DEV_REPLAY_RETRY	(HZ / 50 ?: 1)

@@ -25,7 +25,7 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/number.h"
-#include "ibnbd/client/queue.h"
+#include "ibnbd/client/session.h"
 #include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/unflushed.h"
 

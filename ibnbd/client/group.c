@@ -16,7 +16,7 @@
  * Locking: group_lock protects the list of legs and is the innermost lock. A leg reads state and
  * in_sync of another one without its lock: the news of each change comes after the change.
  */
-#include "ibnbd/client/group.h"
+#include "ibnbd/client/dev_state.h"
 
 static DEFINE_SPINLOCK(group_lock);
 static LIST_HEAD(group_legs);

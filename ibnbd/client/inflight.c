@@ -12,8 +12,8 @@
  * the same time.
  */
 #include <linux/jiffies.h>
-#include "ibnbd/client/inflight.h"
-#include "ibnbd/client/queue.h"
+#include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/session.h"
 #include "ibnbd/client/unflushed.h"
 
 static bool inflight_match(struct ibtrs_clt_io *io, void *arg)

@@ -16,11 +16,10 @@
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/inflight.h"
-#include "ibnbd/client/judge.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/msg.h"
 #include "ibnbd/client/number.h"
+#include "ibnbd/client/open.h"
 #include "ibnbd/client/unflushed.h"
 
 bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)

@@ -2,9 +2,9 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 #include <ibtrs/version.h>
-#include "ibnbd/client/ctl.h"
 #include "ibnbd/client/dev.h"
 #include "ibnbd/client/number.h"
+#include "ibnbd/client/sysfs.h"
 
 #define CREATE_TRACE_POINTS
 #include "ibnbd/client/trace.h"

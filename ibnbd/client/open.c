@@ -31,14 +31,12 @@
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/judge.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/msg.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/refuse.h"
-#include "ibnbd/client/replay.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/unflushed.h"
 

@@ -4,6 +4,7 @@
 #define IBNBD_CLIENT_OPEN_H
 
 #include "ibnbd/client/dev.h"
+#include "ibnbd/logic/errword.h"
 
 /*
  * Sends the first OPEN of @dev, which has its session. Return: 0, or an errno; the reason was
@@ -24,5 +25,60 @@ void ibnbd_clt_open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_i
  * which can use it.
  */
 void ibnbd_clt_open_give_up(struct ibnbd_clt_dev *dev);
+
+/* judge.c: decides about answers to OPEN. Called under dev->lock, unless stated otherwise. */
+
+/* when the server is asked again */
+#define IBNBD_CLT_RETRY_HELD	(HZ / 2)
+#define IBNBD_CLT_RETRY_SOON	(HZ / 20 ?: 1)
+#define IBNBD_CLT_RETRY_FAILED	(2 * HZ)
+
+/* The mapping of @g may still execute what a replay had under way. */
+bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* As above, or requests that the device gave up: send CLOSE before OPEN. */
+bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* The server answered OPEN: is this still our disk? True: first send the kept writes again. */
+bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* The server may have lost writes, and all of them are kept and may be sent again. */
+bool ibnbd_clt_judge_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* OPEN failed, or its answer cannot be used. */
+void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why);
+
+/*
+ * Why an OPEN failed: @why if it is not NULL, in the server's words or ours; otherwise the meaning
+ * of @err. Valid as long as open_lock is held.
+ */
+static inline const char *ibnbd_clt_judge_word(int err, const char *why)
+{
+	return why ?: ibnbd_errword_open(err);
+}
+
+/* The prefix that names the server as the source: empty unless @why is the server's own text. */
+static inline const char *ibnbd_clt_judge_who(const struct ibnbd_clt_dev *dev, const char *why)
+{
+	return why == dev->said.text ? "the server says: " : "";
+}
+
+/*
+ * replay.c: requests that the client sends by itself: its own flushes, and writes the server may
+ * have lost.
+ */
+
+/* The work of dev->flush_work: sends a flush of our own, if anything is kept or there is a gap. */
+void ibnbd_clt_replay_flush_work(struct work_struct *work);
+
+/**
+ * ibnbd_clt_replay() - send what is kept to the server that answered @g, then a flush
+ *
+ * @at_large: set if the server may still execute some of it when this function returns
+ *
+ * Nothing else of the device may be in flight. Ends early when the device leaves state replaying.
+ * Under dev->open_lock, not under dev->lock.
+ *
+ * Return: 0: all is flushed, and dropped from the log; -EPROTO: the server's disk does not support
+ * an operation of the log any more; otherwise what ibtrs_clt_call_io_begin() or
+ * ibtrs_clt_call_io_end() returned.
+ */
+int ibnbd_clt_replay(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g, bool *at_large);
 
 #endif

@@ -35,7 +35,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
-#include "ibnbd/client/queue.h"
+#include "ibnbd/client/session.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/unflushed.h"
 #include "ibnbd/proto/msg_io.h"

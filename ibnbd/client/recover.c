@@ -10,9 +10,6 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/group.h"
-#include "ibnbd/client/inflight.h"
-#include "ibnbd/client/judge.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"

@@ -14,8 +14,6 @@
 #include <linux/module.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/group.h"
-#include "ibnbd/client/inflight.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/names.h"

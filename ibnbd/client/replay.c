@@ -24,7 +24,7 @@
  * again. If the flush behind a replay fails, the device is fenced.
  */
 #include <linux/sched/mm.h>
-#include "ibnbd/client/replay.h"
+#include "ibnbd/client/open.h"
 #include "ibnbd/client/unflushed.h"
 #include "ibnbd/proto/msg_io.h"
 

@@ -26,8 +26,8 @@
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/names.h"
-#include "ibnbd/client/queue.h"
 #include "ibnbd/client/refuse.h"
+#include "ibnbd/client/session.h"
 #include "ibnbd/logic/errword.h"
 
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */

@@ -15,7 +15,7 @@
 #include <linux/kernfs.h>
 #include <linux/module.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/client/inflight.h"
+#include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"

@@ -42,4 +42,13 @@ void ibnbd_srv_identity_file(struct file *file, struct ibnbd_identity *id);
 int ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
 				struct ibnbd_identity *id);
 
+/* claim.c: is a disk that clients write to, or are about to, used by this machine itself? */
+
+void *ibnbd_srv_claim_holder(const struct ibnbd_srv_open *open);
+const char *ibnbd_srv_claim_taken(dev_t dev);
+void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode *inode);
+int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why);
+void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open);
+void ibnbd_srv_claim_end(struct ibnbd_srv_open *open);
+
 #endif

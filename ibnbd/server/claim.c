@@ -29,7 +29,7 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
-#include "ibnbd/server/claim.h"
+#include "ibnbd/server/backing.h"
 #include "ibnbd/server/params.h"
 
 static char claim_holder;		/* its address is the holder */

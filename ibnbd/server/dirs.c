@@ -18,8 +18,8 @@
 #include <linux/wait_bit.h>
 #include <ibtrs/words.h>
 #include "ibnbd/logic/text.h"
-#include "ibnbd/server/dirs.h"
 #include "ibnbd/server/session.h"
+#include "ibnbd/server/sysfs.h"
 
 #define DIRS_NAME_MAX	200	/* below NAME_MAX: '#' and a number may follow */
 

@@ -39,7 +39,6 @@
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/writer.h"
-#include "ibnbd/server/writer_file.h"
 
 static LIST_HEAD(epoch_exports);	/* changed under the export lock */
 

@@ -16,16 +16,13 @@
 #include <ibtrs/admin.h>
 #include "ibnbd/logic/record.h"
 #include "ibnbd/server/backing.h"
-#include "ibnbd/server/dirs.h"
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/export.h"
-#include "ibnbd/server/facts.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
-#include "ibnbd/server/writer_file.h"
 
 /*
  * Admission of opens to an export (protocol 10.4), and the server's records of the admitted ones.

@@ -178,4 +178,12 @@ static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)
 /* Does @open migrate beside an open of mode rw, whose client has not agreed to a second writer? */
 bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open);
 
+/* facts.c: sizes and limits, as clients know them */
+
+void ibnbd_srv_facts_exit(void);
+void ibnbd_srv_facts_look_later(void);
+void ibnbd_srv_facts_init_open(struct ibnbd_srv_open *open);
+void ibnbd_srv_facts_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
+int ibnbd_srv_facts_resize(struct ibnbd_srv_export *e);
+
 #endif

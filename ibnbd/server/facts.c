@@ -12,9 +12,8 @@
  */
 #include <linux/sched.h>
 #include "ibnbd/server/backing.h"
-#include "ibnbd/server/claim.h"
 #include "ibnbd/server/epoch.h"
-#include "ibnbd/server/facts.h"
+#include "ibnbd/server/export.h"
 #include "ibnbd/server/open.h"
 
 #define FACTS_LOOK_MS	500

@@ -36,7 +36,6 @@
 #include <linux/sched/mm.h>
 #include <linux/uio.h>
 #include "ibnbd/server/backing.h"
-#include "ibnbd/server/claim.h"
 #include "ibnbd/server/params.h"
 
 #define FILEIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)

@@ -24,16 +24,14 @@
 #include <ibtrs/srv.h>
 #include <ibtrs/version.h>
 #include "ibnbd/logic/export.h"
-#include "ibnbd/server/facts.h"
+#include "ibnbd/server/export.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
-#include "ibnbd/server/dirs.h"
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
-#include "ibnbd/server/writer_file.h"
 
 #define CREATE_TRACE_POINTS
 #include "ibnbd/server/trace.h"

@@ -16,7 +16,7 @@
 #include <linux/ratelimit.h>
 #include "ibnbd/logic/export.h"
 #include "ibnbd/server/backing.h"
-#include "ibnbd/server/facts.h"
+#include "ibnbd/server/export.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/msg.h"
 #include "ibnbd/server/open.h"

@@ -16,7 +16,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/server/dirs.h"
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"

@@ -21,8 +21,7 @@
 #include <linux/device.h>
 #include <ibtrs/admin.h>
 #include "ibnbd/logic/text.h"
-#include "ibnbd/server/dirs.h"
-#include "ibnbd/server/facts.h"
+#include "ibnbd/server/export.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"

@@ -30,7 +30,6 @@
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
-#include "ibnbd/server/writer_file.h"
 
 #define WRITER_RECORDS	4096
 

@@ -2,6 +2,9 @@
 #ifndef IBNBD_SERVER_WRITER_H
 #define IBNBD_SERVER_WRITER_H
 
+#include <linux/uuid.h>
+#include "ibnbd/logic/epoch.h"
+#include "ibnbd/proto/msg.h"
 #include "ibnbd/server/export.h"
 
 /**
@@ -40,5 +43,21 @@ u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_
 void ibnbd_srv_writer_forget(void);
 /* Free all records; nothing is open any more. */
 void ibnbd_srv_writer_exit(void);
+
+/*
+ * writer_file.c: a file that keeps the last writer and the cache epoch of each disk across
+ * restarts of the server.
+ */
+
+bool ibnbd_srv_writer_file_is_given(void);
+bool ibnbd_srv_writer_file_is_none(void);
+int ibnbd_srv_writer_file_load(void);
+void ibnbd_srv_writer_file_exit(void);
+bool ibnbd_srv_writer_file_recall(const struct ibnbd_identity *id, u64 *gen, uuid_t *writer);
+void ibnbd_srv_writer_file_store(const struct ibnbd_identity *id, u64 gen, const uuid_t *writer);
+void ibnbd_srv_writer_file_recall_epoch(const struct ibnbd_identity *id, struct ibnbd_epoch *e);
+void ibnbd_srv_writer_file_store_epoch(const struct ibnbd_identity *id,
+				       const struct ibnbd_epoch *e);
+int ibnbd_srv_writer_file_keep(void);
 
 #endif

@@ -33,7 +33,7 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include "ibnbd/logic/record.h"
-#include "ibnbd/server/writer_file.h"
+#include "ibnbd/server/writer.h"
 
 #define SLOTS		IBNBD_RECORD_SLOTS
 #define ALL_SLOTS	IBNBD_RECORD_ALL

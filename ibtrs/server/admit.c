@@ -16,10 +16,9 @@
  * conn->lock held, so that the path cannot be freed before the connection is built.
  */
 #include <linux/slab.h>
-#include "ibtrs/server/admit.h"
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/debug.h"
-#include "ibtrs/server/path_run.h"
+#include "ibtrs/server/handshake.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
 

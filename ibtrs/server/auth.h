@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The server's side of authentication, except the exchange of messages (knock.h). */
+/* The server's side of authentication, except the exchange of messages (knock.c). */
 #ifndef IBTRS_SERVER_AUTH_H
 #define IBTRS_SERVER_AUTH_H
 

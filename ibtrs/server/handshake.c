@@ -18,12 +18,9 @@
 #include <rdma/rdma_cm.h>
 #include "ibtrs/core/key.h"
 #include "ibtrs/core/sockaddr.h"
-#include "ibtrs/server/admit.h"
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
-#include "ibtrs/server/info.h"
-#include "ibtrs/server/knock.h"
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
 

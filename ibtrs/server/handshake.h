@@ -5,6 +5,16 @@
 
 #include <linux/types.h>
 #include <rdma/rdma_cm.h>
+#include "ibtrs/proto/auth.h"
+
+struct ibtrs_srv_path;
+struct ibtrs_srv_proof;
+struct ibtrs_srv_session;
+struct ibtrs_addr_pair;
+struct ibtrs_conn_req;
+struct ibtrs_srv_conn;
+struct ibtrs_addr;
+struct ibtrs_srv_knock;
 
 /* Event handler of the listeners and of all connections that come from them. */
 int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
@@ -12,5 +22,65 @@ int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 int ibtrs_srv_handshake_start(u16 port);
 /* When it returns, no connection request is being handled any more. Idempotent. */
 void ibtrs_srv_handshake_stop(void);
+
+/* knock.c: a connection that is used only for authentication. */
+
+/**
+ * ibtrs_srv_knock() - a client wants to prove that it has a key
+ * @id: its connection
+ * @req: what it said, decoded
+ * @wire: its bytes
+ * @peer: where it comes from
+ * @out: set when @id belongs to the new knock, which can be so after an error, too: the caller then
+ *	rejects @id and calls ibtrs_srv_knock_end()
+ * @why: words for a refusal
+ *
+ * CM event. Return: 0; -EKEYREJECTED: no client authenticates here; -ECONNRESET, -ENOSPC, -ENOMEM
+ * and what the device says.
+ */
+int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, const void *wire,
+		    const struct ibtrs_addr *peer, struct ibtrs_srv_knock **out, const char **why);
+/* Begins the end of @k; does not wait. Any context. */
+void ibtrs_srv_knock_end(struct ibtrs_srv_knock *k);
+/* The listeners are gone: ends all knocks and waits for them. */
+void ibtrs_srv_knock_end_all(void);
+
+/* admit.c: admission: the server's decision about a CONN_REQ. */
+
+/**
+ * ibtrs_srv_admit() - find, or make, the place of a connection
+ * @req: decoded, but not trusted yet
+ * @wire: its bytes, which a proof in it covers
+ * @addr: where it comes from, and where to
+ * @out: on success the connection, taken, with its lock held
+ * @why: words for a refusal
+ *
+ * The first connection of a path makes the path; the first path of a session makes the session.
+ *
+ * Context: process; takes ibtrs_srv.lock. Return: 0; -EBUSY: try again, the old incarnation is
+ * draining; -ENXIO, -ECONNRESET, -ENOMEM and the errnos of the caps: refused; -EACCES,
+ * -EKEYREJECTED: a proof is missing, or wrong.
+ */
+int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
+		    const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out,
+		    const char **why);
+
+/* path_run.c: the works of a path, and its memory. */
+
+/* A path in state connecting, not yet on a list. NULL: no memory. */
+struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
+					    const struct ibtrs_conn_req *req,
+					    const struct ibtrs_addr_pair *addr,
+					    const struct ibtrs_srv_proof *proof);
+/* Frees a path that is not, or no longer, on a list. */
+void ibtrs_srv_path_free(struct ibtrs_srv_path *path);
+
+/* info.c: INFO_REQ: a path that has all its connections becomes one that carries requests. */
+
+void ibtrs_srv_info_init(struct ibtrs_srv_path *path);
+/* Post the buffer for INFO_REQ on cid 0, before it is accepted. 0 or an errno. Sleeps. */
+int ibtrs_srv_info_expect(struct ibtrs_srv_path *path);
+/* After the drain. Idempotent. */
+void ibtrs_srv_info_free(struct ibtrs_srv_path *path);
 
 #endif

@@ -8,7 +8,7 @@
  * path ends: the client sees a disconnect, or is sent the reason in place of INFO_RSP (WORDS).
  */
 #include "ibtrs/server/auth.h"
-#include "ibtrs/server/info.h"
+#include "ibtrs/server/handshake.h"
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/rx.h"

@@ -33,8 +33,8 @@
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/key.h"
 #include "ibtrs/server/auth.h"
-#include "ibtrs/server/knock.h"
-#include "ibtrs/server/name.h"
+#include "ibtrs/server/handshake.h"
+#include "ibtrs/server/quota.h"
 
 #define KNOCKS_MAX		64	/* of each kind */
 #define KNOCKS_PER_PEER		16

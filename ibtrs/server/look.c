@@ -16,9 +16,9 @@
  * Called by: path_run.c; path.c queues the work (ibtrs_srv_session_watch()). Locking: a look takes
  * ibtrs_srv.lock for moments, and up_lock while it talks to the user. Failure: none.
  */
-#include "ibtrs/server/look.h"
-#include "ibtrs/server/name.h"
 #include "ibtrs/server/op.h"
+#include "ibtrs/server/quota.h"
+#include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 
 /*

@@ -14,8 +14,7 @@
 #include "ibtrs/server/chunk.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
-#include "ibtrs/server/knock.h"
-#include "ibtrs/server/name.h"
+#include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 

@@ -16,7 +16,7 @@
  */
 #include <linux/slab.h>
 #include <ibtrs/words.h>
-#include "ibtrs/server/name.h"
+#include "ibtrs/server/quota.h"
 
 #define NAME_NUMBER_LEN	12	/* '#', a number and NUL */
 

@@ -33,12 +33,11 @@
  */
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
-#include "ibtrs/server/info.h"
-#include "ibtrs/server/look.h"
-#include "ibtrs/server/path_run.h"
+#include "ibtrs/server/handshake.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/reply.h"
 #include "ibtrs/server/rx.h"
+#include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"
 #include "ibtrs/server/trace.h"
 

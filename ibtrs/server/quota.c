@@ -17,7 +17,6 @@
 #include <linux/mm.h>
 #include "ibtrs/logic/quota.h"
 #include "ibtrs/server/auth.h"
-#include "ibtrs/server/name.h"
 #include "ibtrs/server/quota.h"
 
 #define QUOTA_ENDING		256	/* each has memory, and waits for a disk */

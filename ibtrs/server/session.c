@@ -19,8 +19,6 @@
 #include <linux/slab.h>
 #include "ibtrs/core/key.h"
 #include "ibtrs/proto/imm.h"
-#include "ibtrs/server/look.h"
-#include "ibtrs/server/name.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/sysfs.h"

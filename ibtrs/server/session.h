@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A session: what one client's paths share, found by its uuid and its key. */
+/*
+ * A session: what one client's paths share, found by its uuid and its key. It outlives its last
+ * path until its last op has ended.
+ */
 #ifndef IBTRS_SERVER_SESSION_H
 #define IBTRS_SERVER_SESSION_H
 
@@ -130,5 +133,22 @@ int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why);
 void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path);
 /* ibtrs_srv_close(): close all paths of all sessions and wait until the last session has gone. */
 void ibtrs_srv_session_close_all(void);
+
+/*
+ * look.c: a look at a session whose client may be away or gone, and the ops of a path that is
+ * closing.
+ */
+
+void ibtrs_srv_look_work(struct work_struct *work);	/* the work @look of a session */
+/* Look at once. Any context. */
+void ibtrs_srv_look_now(struct ibtrs_srv_session *s);
+
+/* Close work; may sleep: ends the parked ops of @path; they are not executed. */
+void ibtrs_srv_look_ops_unpark(struct ibtrs_srv_path *path);
+/*
+ * True: an op of slot *@from or higher is busy; *@from becomes its slot. All ops before it are idle
+ * and stay idle.
+ */
+bool ibtrs_srv_look_ops_any_busy(const struct ibtrs_srv_path *path, u32 *from);
 
 #endif
