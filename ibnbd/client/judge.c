@@ -17,7 +17,7 @@
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/kept.h"
-#include "ibnbd/client/msg.h"
+#include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/unflushed.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How link news gets from the transport to the devices of a session.
+ * How link news gets from the transport to the devices of a session; and the three messages other
+ * than I/O, each of which waits for its answer, killable and for a limited time.
  *
  * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten,
- * forget_unclosed), open.c (join, settle, get, gen, up), remove.c (leave, unclosed), recover.c and
- * sysfs.c (up).
+ * forget_unclosed), open.c (join, settle, get, gen, up, messages), remove.c (leave, unclosed),
+ * recover.c and sysfs.c (up).
  *
  * ibtrs calls link_news() under its own lock, so link_news() only notes what happened, and one
  * ordered work acts on it. DOWN: every device holds its I/O. UP: SESS_INFO is sent again, since the
@@ -19,16 +20,86 @@
  * Failure: SESS_INFO that is not answered is asked again every second while the link is up; devices
  * whose I/O waits meanwhile give up by their own timers (hold=).
  */
+#include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/link.h"
-#include "ibnbd/client/msg.h"
 #include "ibnbd/client/trace.h"
+#include "ibnbd/proto/msg.h"
 
 #define LINK_NEWS_INFO	8	/* beside the bits of enum ibtrs_clt_link_ev */
 #define LINK_INFO_RETRY	msecs_to_jiffies(1000)
 #define LINK_CLOSE_MS	3000
+#define LINK_INFO_MS	3000
+
+/* ---- messages ---- */
+
+bool ibnbd_clt_link_unreached(int err)
+{
+	return err == -ENOTCONN || err == -ECONNRESET || err == -ETIMEDOUT || err == -EINTR ||
+	       err == -ENOMEM;
+}
+
+static int link_send_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, const char **why)
+{
+	const struct ibnbd_sess_info offer = {
+		.version	= IBNBD_PROTO_MAJOR,
+		/* all that this client knows */
+		.features	= IBNBD_FEAT_KNOWN,
+	};
+	struct ibnbd_wire_sess_info req, rsp;
+	int err;
+
+	*why = NULL;
+	ibnbd_msg_sess_info_encode(&req, IBNBD_MSG_SESS_INFO, &offer);
+	err = ibtrs_clt_call(clt, 0, IBTRS_READ, &req, sizeof(req), &rsp, sizeof(rsp),
+			     LINK_INFO_MS);
+	if (err)
+		return err;
+	return ibnbd_msg_sess_info_rsp_decode(&rsp, sizeof(rsp), offer.features, out, why);
+}
+
+int ibnbd_clt_link_send_open(struct ibtrs_clt *clt, u32 link_gen, const char *name,
+			     enum ibnbd_access access, u64 features, struct ibnbd_open_rsp *rsp,
+			     unsigned int timeout_ms, struct ibnbd_open_refused *said,
+			     const char **why)
+{
+	const struct ibnbd_open m = { .access = access, .name = name };
+	union {
+		struct ibnbd_wire_open_rsp_dur rsp;
+		struct ibnbd_wire_open_refused refused;
+	} answer;
+	u32 len = ibnbd_msg_open_room(features);
+	struct ibnbd_wire_open req;
+	int err;
+
+	*why = NULL;
+	err = ibnbd_msg_open_encode(&req, &m);
+	if (err)
+		return err;
+	err = ibtrs_clt_call(clt, link_gen, IBTRS_READ, &req, sizeof(req), &answer, len,
+			     timeout_ms);
+	if (err)
+		return err;
+	if (features & IBNBD_FEAT_WORDS && ibnbd_msg_open_refused_decode(&answer, len, said)) {
+		if (said->text[0])
+			*why = said->text;
+		return said->err;
+	}
+	return ibnbd_msg_open_rsp_decode(&answer, len, features, PAGE_SIZE, rsp, why);
+}
+
+int ibnbd_clt_link_send_close(struct ibtrs_clt *clt, u32 link_gen, u32 device_id, bool nowait,
+			      unsigned int timeout_ms)
+{
+	struct ibnbd_wire_close req;
+
+	ibnbd_msg_close_encode(&req, device_id, nowait);
+	return ibtrs_clt_call(clt, link_gen, IBTRS_WRITE, &req, sizeof(req), NULL, 0, timeout_ms);
+}
+
+/* ---- news ---- */
 
 static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 {
@@ -59,9 +130,9 @@ static void link_event(void *priv, u32 kind, u32 id)
 	struct ibnbd_clt_dev *dev;
 	unsigned long flags;
 
-	if (kind == 1)
+	if (kind == IBNBD_EVENT_RESIZED)
 		news = IBNBD_CLT_NEWS_RESIZED;
-	else if (kind == 2)
+	else if (kind == IBNBD_EVENT_REVOKED)
 		news = IBNBD_CLT_NEWS_REVOKED;
 	else
 		return;
@@ -127,8 +198,8 @@ static int link_close_unclosed(struct ibnbd_clt_session *s, u32 link_gen)
 		 * An id that the server does not know counts as closed; this CLOSE does not wait
 		 * for the disk.
 		 */
-		err = ibnbd_clt_msg_close(s->clt, link_gen, one->id, true, LINK_CLOSE_MS);
-		if (ibnbd_clt_msg_unreached(err))
+		err = ibnbd_clt_link_send_close(s->clt, link_gen, one->id, true, LINK_CLOSE_MS);
+		if (ibnbd_clt_link_unreached(err))
 			return err;
 		list_del(&one->entry);
 		kfree(one);
@@ -164,7 +235,7 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 	struct ibnbd_sess_info info;
 	int err;
 
-	err = ibnbd_clt_msg_sess_info(s->clt, &info, why);
+	err = link_send_info(s->clt, &info, why);
 	if (err)
 		return err;
 	/* This comes before known_gen is set: no device sends OPEN until then. */

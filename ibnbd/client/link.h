@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How link news gets from the transport to the devices of a session. */
+/* How link news gets from the transport to the devices of a session; the messages beside I/O. */
 #ifndef IBNBD_CLIENT_LINK_H
 #define IBNBD_CLIENT_LINK_H
 
 #include "ibnbd/client/session.h"
+#include "ibnbd/proto/msg.h"
 
 extern const struct ibtrs_clt_ops ibnbd_clt_link_ops;
 
@@ -41,5 +42,22 @@ void ibnbd_clt_link_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev
 bool ibnbd_clt_link_get(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features);
 u32 ibnbd_clt_link_gen(struct ibnbd_clt_session *s);
 bool ibnbd_clt_link_up(struct ibnbd_clt_session *s);
+
+/*
+ * OPEN and CLOSE. Return 0, the errno of the server, what ibtrs_clt_call() returned, or -EPROTO for
+ * an answer that makes no sense, with the reason in *why. Otherwise *why is NULL, except for an
+ * OPEN that the server refused in words: *why then points into @said, and is a text of the peer.
+ *
+ * @link_gen: the link on which the caller decided to send it, as ibtrs_clt_gen() counts. On another
+ * link it is not sent, and the error is -ENOTCONN.
+ */
+int ibnbd_clt_link_send_open(struct ibtrs_clt *clt, u32 link_gen, const char *name,
+			     enum ibnbd_access access, u64 features, struct ibnbd_open_rsp *rsp,
+			     unsigned int timeout_ms, struct ibnbd_open_refused *said,
+			     const char **why);
+int ibnbd_clt_link_send_close(struct ibtrs_clt *clt, u32 link_gen, u32 device_id, bool nowait,
+			      unsigned int timeout_ms);
+/* True if @err says that we got no answer from the server; false if the server refused. */
+bool ibnbd_clt_link_unreached(int err);
 
 #endif

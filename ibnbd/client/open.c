@@ -33,7 +33,6 @@
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
-#include "ibnbd/client/msg.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/refuse.h"
@@ -109,7 +108,7 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
 		return -ENOTCONN;
 	open_remote(dev, IBNBD_OPEN_EV_ASK);
-	err = ibnbd_clt_msg_open(dev->sess->clt, g->link_gen, dev->map.device_path,
+	err = ibnbd_clt_link_send_open(dev->sess->clt, g->link_gen, dev->map.device_path,
 				 dev->map.access_mode, g->features, &g->rsp, timeout_ms, &dev->said,
 				 why);
 	if (err && !ibtrs_clt_call_unanswered(err))
@@ -181,7 +180,7 @@ static void open_resend(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant 
 		WRITE_ONCE(dev->replays, dev->replays + 1);
 		ibnbd_clt_unflushed_made_good(dev);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_OPENED, g);
-	} else if (ibnbd_clt_msg_unreached(err)) {
+	} else if (ibnbd_clt_link_unreached(err)) {
 		/* The device is held again: hold= limits the time in this state. */
 		ibnbd_clt_dev_lose(
 			dev, err == -ETIMEDOUT ?
@@ -236,8 +235,8 @@ static void open_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state only_in, 
 	mutex_unlock(&dev->lock);
 	if (!due)
 		return;
-	err = ibnbd_clt_msg_close(dev->sess->clt, link_gen, id, nowait, timeout_ms);
-	if (ibnbd_clt_msg_unreached(err))
+	err = ibnbd_clt_link_send_close(dev->sess->clt, link_gen, id, nowait, timeout_ms);
+	if (ibnbd_clt_link_unreached(err))
 		return;
 	open_remote(dev, IBNBD_OPEN_EV_CLOSED);
 }
@@ -256,7 +255,7 @@ static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 		return ibnbd_clt_judge_answer(dev, g);
 	ibnbd_clt_judge_error(dev, err, why);
 	/* The server does not repeat its news of a new size, so ask again later. */
-	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_msg_unreached(err)) {
+	if (resized && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_link_unreached(err)) {
 		set_bit(IBNBD_CLT_NEWS_RESIZED, &dev->news);
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_RETRY_FAILED);
 	}

@@ -34,7 +34,6 @@
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/sysfs.h"
-#include "ibtrs/core/sockaddr.h"
 
 static DEFINE_MUTEX(sessions_lock);
 static LIST_HEAD(sessions);
@@ -256,7 +255,7 @@ void ibtrs_clt_dirs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm
 	struct ibtrs_clt_path_sysfs *s = &path->sysfs;
 	struct ibtrs_addr src;
 
-	ibtrs_sockaddr_read(&src, &id->route.addr.src_addr, id->route.addr.dev_addr.net);
+	ibtrs_conn_addr(&src, &id->route.addr.src_addr, id->route.addr.dev_addr.net);
 	spin_lock(&s->lock);
 	s->src = src;
 	strscpy(s->hca, dev_name(&id->device->dev), sizeof(s->hca));

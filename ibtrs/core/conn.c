@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A QP, its CQ and the account of its send queue.
+ * A QP, its CQ and the account of its send queue; the addresses of its ends.
  *
  * Work requests are unsignalled, but for those whose completion is waited for: these return
  * their own credits. The send queue entry of an unsignalled work request is free again only when a
@@ -11,9 +11,13 @@
  * covers these entries.
  */
 #include <linux/delay.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/log2.h>
+#include <linux/netdevice.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
+#include <rdma/ib.h>
 #include "ibtrs/core/conn.h"
 
 #define CONN_SQ_SLACK	32	/* drain marker, and posters that overtake each other */
@@ -357,3 +361,33 @@ int ibtrs_iu_send(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_
 	ibtrs_iu_sync_dev(iu);
 	return ibtrs_conn_send(c, &wr, &wr, 1, true);
 }
+
+void ibtrs_conn_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss, struct net *net)
+{
+	const struct sockaddr_in6 *in6 = (const void *)ss;
+	struct net_device *dev;
+
+	memset(a, 0, sizeof(*a));
+	switch (ss->ss_family) {
+	case AF_INET:
+		a->kind = IBTRS_ADDR_IP4;
+		memcpy(a->raw, &((const struct sockaddr_in *)ss)->sin_addr, 4);
+		break;
+	case AF_INET6:
+		a->kind = IBTRS_ADDR_IP6;
+		memcpy(a->raw, &in6->sin6_addr, sizeof(a->raw));
+		if (!in6->sin6_scope_id)
+			break;
+		dev = dev_get_by_index(net, in6->sin6_scope_id);
+		if (dev) {
+			strscpy(a->scope, dev->name, sizeof(a->scope));
+			dev_put(dev);
+		}
+		break;
+	case AF_IB:
+		a->kind = IBTRS_ADDR_GID;
+		memcpy(a->raw, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(a->raw));
+		break;
+	}
+}
+EXPORT_SYMBOL_GPL(ibtrs_conn_addr);

@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
+#include <ibtrs/addr.h>
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/fault.h"
 
@@ -71,6 +72,13 @@ static inline void ibtrs_conn_gids(const struct rdma_cm_id *id, u8 *own, u8 *pee
 	memcpy(own, rec->sgid.raw, sizeof(rec->sgid.raw));
 	memcpy(peer, rec->dgid.raw, sizeof(rec->dgid.raw));
 }
+
+/*
+ * Converts the address of one end, as the CM has it, to one of <ibtrs/addr.h>, which is pure and
+ * knows no sockaddr. @net: where the interface of a link-local address is looked up. Any context
+ * but NMI.
+ */
+void ibtrs_conn_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss, struct net *net);
 
 /* Makes CQ and QP on conn->id. Sleeps. 0 or negative errno; nothing is left behind on failure. */
 int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs_conn_caps *caps);

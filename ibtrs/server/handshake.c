@@ -17,7 +17,6 @@
 #include <rdma/ib_sa.h>
 #include <rdma/rdma_cm.h>
 #include "ibtrs/core/key.h"
-#include "ibtrs/core/sockaddr.h"
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
@@ -31,7 +30,7 @@
 /* The listener for IPv6 accepts IPv4, too: turn such an address into an IPv4 one. */
 static void hs_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss)
 {
-	ibtrs_sockaddr_read(a, ss, &init_net);
+	ibtrs_conn_addr(a, ss, &init_net);
 	if (a->kind != IBTRS_ADDR_IP6 || !ipv6_addr_v4mapped((const struct in6_addr *)a->raw))
 		return;
 	a->kind = IBTRS_ADDR_IP4;

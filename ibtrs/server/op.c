@@ -211,7 +211,7 @@ static void op_run(struct ibtrs_srv_opx *x)
 	struct ibtrs_srv_path *path = x->path;
 
 	trace_ibtrs_srv_request(x);
-	ibtrs_srv_stats_request(&path->stats, x->op.dir, x->off);
+	ibtrs_srv_path_count(&path->stats, x->op.dir, x->off);
 	if (ibtrs_fault_armed() && op_fault(x))
 		return;
 	op_request(x);

@@ -9,8 +9,11 @@
 #define IBTRS_SERVER_PATH_H
 
 #include <linux/completion.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <ibtrs/dir.h>
 #include "ibtrs/core/conn.h"
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/hb.h"
@@ -18,11 +21,37 @@
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/chunk.h"
-#include "ibtrs/server/stats.h"
 
 struct ibtrs_srv_session;
 struct ibtrs_srv_opx;
 struct ibtrs_srv_path_dir;
+
+/*
+ * Indexed by enum ibtrs_dir. Bytes count what the client wrote, headers included (docs/sysfs.md),
+ * or the data that a read asked for and its headers.
+ */
+struct ibtrs_srv_traffic {
+	u64 cnt[2];
+	u64 bytes[2];
+};
+
+/**
+ * struct ibtrs_srv_stats - counters of a path (docs/sysfs.md)
+ * @pcpu: counters, never reset
+ * @lock: protects @base. Process context
+ * @base: what the counters were at the last reset
+ */
+struct ibtrs_srv_stats {
+	struct ibtrs_srv_traffic __percpu *pcpu;
+	spinlock_t lock;
+	struct ibtrs_srv_traffic base;
+};
+
+static inline void ibtrs_srv_path_count(struct ibtrs_srv_stats *s, enum ibtrs_dir dir, u32 bytes)
+{
+	this_cpu_inc(s->pcpu->cnt[dir]);
+	this_cpu_add(s->pcpu->bytes[dir], bytes);
+}
 
 enum ibtrs_srv_path_state {
 	IBTRS_SRV_PATH_CONNECTING,	/* from the first CONN_REQ */

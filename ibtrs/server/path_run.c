@@ -232,7 +232,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	if (!path)
 		return NULL;
 	path->conns = kvcalloc(req->cid_num, sizeof(*path->conns), GFP_KERNEL);
-	if (!path->conns || ibtrs_srv_stats_init(&path->stats)) {
+	if (!path->conns || ibtrs_srv_sysfs_stats_init(&path->stats)) {
 		kvfree(path->conns);
 		kfree(path);
 		return NULL;
@@ -272,7 +272,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 
 void ibtrs_srv_path_free(struct ibtrs_srv_path *path)
 {
-	ibtrs_srv_stats_free(&path->stats);
+	ibtrs_srv_sysfs_stats_free(&path->stats);
 	kvfree(path->conns);
 	memzero_explicit(&path->proof, sizeof(path->proof));
 	kfree(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/ibtrs-server: the clients, and their paths.
+ * /sys/class/ibtrs-server: the clients, and their paths with their counters.
  *
  *	<session>/			auth
  *	<session>/paths/<src@dst>/	hca_name hca_port src_addr dst_addr disconnect
@@ -78,11 +78,61 @@ static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *att
 	return count;
 }
 
+/* ---- counters ---- */
+
+int ibtrs_srv_sysfs_stats_init(struct ibtrs_srv_stats *s)
+{
+	spin_lock_init(&s->lock);
+	s->pcpu = alloc_percpu(struct ibtrs_srv_traffic);
+	return s->pcpu ? 0 : -ENOMEM;
+}
+
+void ibtrs_srv_sysfs_stats_free(struct ibtrs_srv_stats *s)
+{
+	free_percpu(s->pcpu);
+	s->pcpu = NULL;
+}
+
+static void stats_sum(const struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t)
+{
+	unsigned int cpu, d;
+
+	memset(t, 0, sizeof(*t));
+	for_each_possible_cpu(cpu) {
+		const struct ibtrs_srv_traffic *p = per_cpu_ptr(s->pcpu, cpu);
+
+		for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
+			t->cnt[d] += READ_ONCE(p->cnt[d]);
+			t->bytes[d] += READ_ONCE(p->bytes[d]);
+		}
+	}
+}
+
+static void stats_traffic(struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t)
+{
+	unsigned int d;
+
+	spin_lock(&s->lock);
+	stats_sum(s, t);
+	for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
+		t->cnt[d] -= s->base.cnt[d];
+		t->bytes[d] -= s->base.bytes[d];
+	}
+	spin_unlock(&s->lock);
+}
+
+static void stats_reset(struct ibtrs_srv_stats *s)
+{
+	spin_lock(&s->lock);
+	stats_sum(s, &s->base);
+	spin_unlock(&s->lock);
+}
+
 static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct ibtrs_srv_traffic t;
 
-	ibtrs_srv_stats_traffic(&path_of(kobj)->stats, &t);
+	stats_traffic(&path_of(kobj)->stats, &t);
 	return sysfs_emit(buf, "%llu %llu %llu %llu\n", t.cnt[IBTRS_READ], t.bytes[IBTRS_READ],
 			  t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE]);
 }
@@ -95,7 +145,7 @@ static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, con
 
 	if (err)
 		return err;
-	ibtrs_srv_stats_reset(&path->stats);
+	stats_reset(&path->stats);
 	return count;
 }
 
