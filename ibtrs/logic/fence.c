@@ -4,7 +4,8 @@
 /**
  * ibtrs_fence_arrive() - a request has arrived for a slot
  * @s: the slot, under the caller's lock
- * @fence: the request carries a token
+ * @fence: the request carries a token; a peer without FENCE sends none, and requests only wait for
+ *	each other
  * @token: ignored without @fence
  *
  * Return: what to do with the request. @s then holds the token, unless the token is stale or too
@@ -37,7 +38,8 @@ enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fen
  * request took the parking place, or was refused there because its own path went away. The
  * overtaken request must not run (docs/design.md, law L7).
  *
- * Return: true if the parked request runs now.
+ * Return: true if the parked request runs now, and the slot stays running. False: the slot is idle,
+ * and a parked request is dropped.
  */
 bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 token, bool path_up)
 {
@@ -68,7 +70,7 @@ int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token)
 /**
  * ibtrs_fence_catch_up() - the counter of a slot, after an answer
  * @token: of the request that was answered, the latest of its slot
- * @err: the answer
+ * @err: the answer, which may be that of ibtrs_fence_behind()
  *
  * If @token was behind by n, the answer gives b with 2^(b-1) < n <= 2^b. The counter is raised by
  * 2^(b-1) plus the largest step that a server accepts. So the next token is never too far ahead,

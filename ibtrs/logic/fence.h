@@ -34,22 +34,10 @@ struct ibtrs_fence_slot {
 	bool running;		/* an op of this slot is executing on some path */
 };
 
-/*
- * A request with @token arrives; updates @s. @fence false: the peer sends no tokens, so requests
- * only wait for each other.
- */
 enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fence, u64 token);
-/*
- * The running op ended. Return true if the parked request (@parked, its @token, @path_up: its path
- * is still CONNECTED) must now execute; the slot then stays running. False: the slot is idle, a
- * parked request is dropped.
- */
 bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 token, bool path_up);
 /* The answer to a request that is not executed because of its token. */
 int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token);
-/*
- * The client: the counter of a slot after answer @err, which may be that of ibtrs_fence_behind().
- */
 u64 ibtrs_fence_catch_up(u64 token, int err);
 
 /**

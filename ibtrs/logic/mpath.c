@@ -24,13 +24,6 @@ static bool is_word(const char *s, size_t len, const char *word)
 	return i == len && !word[i];
 }
 
-/**
- * ibtrs_mpath_parse() - the policy that a text names
- * @s: number, short or full name, or what ibtrs_mpath_sysfs() shows
- * @len: its length; one newline at the end is allowed
- *
- * Return: a policy, or -EINVAL.
- */
 int ibtrs_mpath_parse(const char *s, size_t len)
 {
 	unsigned int p;

@@ -58,7 +58,8 @@ static __always_inline int ibtrs_mpath_least(unsigned int from, unsigned int n, 
 
 /*
  * Parses a value of mpath_policy (docs/sysfs.md): "0".."2", "rr" "mi" "ml" (exactly), or the full
- * names, case-insensitive, trailing newline allowed. Return: a policy or -EINVAL.
+ * names, case-insensitive, or what ibtrs_mpath_sysfs() shows; trailing newline allowed. Return: a
+ * policy or -EINVAL.
  */
 int ibtrs_mpath_parse(const char *s, size_t len);
 /* "round-robin (RR: 0)" ... as docs/sysfs.md says */

@@ -9,7 +9,7 @@
 /**
  * ibtrs_sqwatch_patience() - how many silent looks are tolerated
  * @misses: heartbeats that may be missed
- * @bytes: bytes that may be in flight
+ * @bytes: bytes that may be in flight; they may need more intervals, on a very slow link
  */
 u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes)
 {

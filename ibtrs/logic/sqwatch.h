@@ -19,15 +19,7 @@ struct ibtrs_sqwatch {
 	u32 silent;
 };
 
-/*
- * How many silent looks are tolerated: the heartbeats that may be missed, and the intervals that
- * @bytes need on a very slow link.
- */
 u32 ibtrs_sqwatch_patience(u32 misses, u64 bytes);
-/*
- * @out: something was posted that must complete. @seen: something completed since the last look.
- * @probing: a probe is posted and has not completed.
- */
 enum ibtrs_sqwatch_verdict ibtrs_sqwatch_look(struct ibtrs_sqwatch *w, bool out, bool seen,
 					      bool probing, u32 patience);
 

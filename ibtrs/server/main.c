@@ -115,14 +115,6 @@ static int params_check(void)
 
 struct ibtrs_srv ibtrs_srv;
 
-/**
- * ibtrs_srv_open() - start listening on all RDMA devices, those that come later included
- * @ops: callbacks; must stay until ibtrs_srv_close()
- * @port: host order
- *
- * Return: 0, -EBUSY (already open), -EADDRINUSE (perhaps by the kernel's own rtrs-server), or what
- * the connection manager said.
- */
 int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port)
 {
 	int err = 0;

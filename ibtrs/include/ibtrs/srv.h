@@ -105,9 +105,11 @@ struct ibtrs_srv_ops {
 };
 
 /**
- * ibtrs_srv_open() - start listening on all RDMA devices
+ * ibtrs_srv_open() - start listening on all RDMA devices, those that come later included
+ * @ops: callbacks; must stay until ibtrs_srv_close()
  * @port: host order
- * Return: 0, -EADDRINUSE, -EBUSY (already open) ...
+ * Return: 0, -EBUSY (already open), -EADDRINUSE (perhaps by the kernel's own rtrs-server), or what
+ * the connection manager said.
  */
 int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port);
 /* Stop listening, close all paths, wait until every op was replied and every session_down ran. */
@@ -115,15 +117,17 @@ void ibtrs_srv_close(void);
 
 /**
  * ibtrs_srv_op_reply() - answer and give the op back; @op must not be touched afterwards
- * @err: 0 or negative errno. Any context, softirq included.
+ * @err: 0 or negative errno; with 0 a read sends all of its data_len bytes
+ *
+ * Any context, softirq included. If the path is closing, the op ends without a reply.
  */
 void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
 /* Is the path that @op came over up? If it is not, the reply goes nowhere. Any context. */
 bool ibtrs_srv_op_answerable(const struct ibtrs_srv_op *op);
 
 /*
- * Send an event to the client (protocol 8.3), if it negotiated EVENTS and a path is up. Any
- * context.
+ * Send an event (@kind: enum ibtrs_event_kind) of device @id to the client (protocol 8.3), if it
+ * negotiated EVENTS and a path is up. An event is only a hint: it may be lost. Any context.
  */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
 /* Close all paths of a session (the client will come back if it wants). Does not wait. */
