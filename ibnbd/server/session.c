@@ -90,7 +90,7 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 	struct ibnbd_srv_open *found = NULL;
 	u32 i;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	for (i = 0; i <= s->mask && !found; i++) {
 		struct ibnbd_srv_open *open = session_slot(s, i);
 
@@ -102,7 +102,6 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 			found = open;
 		}
 	}
-	spin_unlock(&s->lock);
 	return found;
 }
 
@@ -111,11 +110,10 @@ struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 s
 {
 	struct ibnbd_srv_open *open;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	open = session_slot(s, slot);
 	if (open && (open->state != IBNBD_SRV_OPEN_LIVE || !percpu_ref_tryget_live(&open->ref)))
 		open = NULL;
-	spin_unlock(&s->lock);
 	return open;
 }
 
@@ -125,12 +123,8 @@ struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 s
  */
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
 {
-	bool full;
-
-	spin_lock(&s->lock);
-	full = s->nr >= s->max_maps;
-	spin_unlock(&s->lock);
-	return full;
+	guard(spinlock)(&s->lock);
+	return s->nr >= s->max_maps;
 }
 
 /**
@@ -146,7 +140,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 {
 	int err = -EMFILE;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	if (s->nr < s->max_maps) {
 		while (session_slot(s, s->next_id))
 			s->next_id++;
@@ -160,7 +154,6 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 		/* Until its place is released, the export admits no other writer. */
 		open->state = IBNBD_SRV_OPEN_CLOSING;
 	}
-	spin_unlock(&s->lock);
 	return err;
 }
 
@@ -184,14 +177,13 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	struct ibnbd_srv_session *s = open->session;
 	struct ibtrs_srv_op *op;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	op = open->close_op;
 	open->close_op = NULL;
 	open->state = IBNBD_SRV_OPEN_RELEASED;
 	*gone = open->given_up || open->lost || session_is_down(s);
 	if (*gone)
 		session_unpublish(s, open);
-	spin_unlock(&s->lock);
 	return op;
 }
 
@@ -266,13 +258,10 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
 	struct ibnbd_srv_session *s = priv;
 	struct ibnbd_srv_open *open;
-	bool given_up;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	open = session_entry(s, group - 1);
-	given_up = !open || open->state != IBNBD_SRV_OPEN_LIVE;
-	spin_unlock(&s->lock);
-	return given_up;
+	return !open || open->state != IBNBD_SRV_OPEN_LIVE;
 }
 
 /**
@@ -288,21 +277,16 @@ void ibnbd_srv_session_give_up(void *priv, u32 group)
 {
 	struct ibnbd_srv_session *s = priv;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	ibnbd_srv_open_lose(
 		session_entry(s, group - 1),
 		"it has not ended its requests, and its client cannot come back before that");
-	spin_unlock(&s->lock);
 }
 
 static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
-	bool live;
-
-	spin_lock(&s->lock);
-	live = ibnbd_srv_open_kill(open);
-	spin_unlock(&s->lock);
-	return live;
+	guard(spinlock)(&s->lock);
+	return ibnbd_srv_open_kill(open);
 }
 
 /**
@@ -437,7 +421,7 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 {
 	struct ibnbd_srv_open *open, *gone = NULL;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	s->left_open |= session_left_open(s, slot);
 	open = session_slot(s, slot);
 	if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
@@ -446,18 +430,13 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 	} else if (open) {
 		ibnbd_srv_open_kill(open);
 	}
-	spin_unlock(&s->lock);
 	return gone;
 }
 
 static bool session_is_empty(struct ibnbd_srv_session *s)
 {
-	bool empty;
-
-	spin_lock(&s->lock);
-	empty = !s->nr;
-	spin_unlock(&s->lock);
-	return empty;
+	guard(spinlock)(&s->lock);
+	return !s->nr;
 }
 
 /**

@@ -384,9 +384,8 @@ static int cm_resolve(struct ibtrs_clt_conn *conn)
 static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 {
 	struct ibtrs_clt_conn *conn = &path->conns[cid];
-	int err;
 
-	mutex_lock(&conn->lock);
+	guard(mutex)(&conn->lock);
 	conn->path = path;
 	conn->c.cid = cid;
 	conn->polled = cid > path->clt->nr_irq_conns;
@@ -395,9 +394,7 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 	conn->probe_cqe.done = ibtrs_clt_probe_done;
 	conn->established = false;
 	conn->dead = false;
-	err = cm_resolve(conn);
-	mutex_unlock(&conn->lock);
-	return err;
+	return cm_resolve(conn);
 }
 
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)

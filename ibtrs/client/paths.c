@@ -76,14 +76,13 @@ static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 {
 	struct ibtrs_clt *clt = path->clt;
 
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	/* A closing session removes the path itself. */
 	keep = keep || clt->closing;
 	if (!keep)
 		paths_take_off(path);
 	else if (path->stage == IBTRS_CLT_PATH_STARTING)
 		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
-	mutex_unlock(&clt->lock);
 	return keep;
 }
 
@@ -92,14 +91,13 @@ int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path)
 	struct ibtrs_clt *clt = path->clt;
 	int err = 0;
 
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	if (path->stage == IBTRS_CLT_PATH_LEAVING)
 		err = -ENODEV;
 	else if (path->stage == IBTRS_CLT_PATH_STARTING)
 		err = -EBUSY;
 	else
 		paths_take_off(path);
-	mutex_unlock(&clt->lock);
 	return err;
 }
 

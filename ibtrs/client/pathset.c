@@ -94,9 +94,8 @@ bool ibtrs_clt_is_up(struct ibtrs_clt *clt)
 {
 	bool up;
 
-	rcu_read_lock();
+	guard(rcu)();
 	up = rcu_dereference(clt->up)->n;
-	rcu_read_unlock();
 	return up;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_is_up);
@@ -105,9 +104,8 @@ u32 ibtrs_clt_gen(struct ibtrs_clt *clt)
 {
 	u32 gen;
 
-	rcu_read_lock();
+	guard(rcu)();
 	gen = rcu_dereference(clt->up)->gen;
-	rcu_read_unlock();
 	return gen;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_gen);

@@ -202,11 +202,10 @@ static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 {
 	struct ibtrs_srv_chunks *c;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	c = shelf_find(path);
 	if (c)
 		shelf_remove(c);
-	spin_unlock(&shelf_lock);
 	return c;
 }
 
@@ -215,13 +214,12 @@ static u64 shelf_take_queues(const struct ibtrs_srv_path *path)
 	struct ibtrs_srv_chunks *c;
 	u64 bytes;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	c = shelf_find(path);
 	bytes = c ? c->queues : 0;
 	if (c)
 		c->queues = 0;
 	shelf_bytes -= bytes;
-	spin_unlock(&shelf_lock);
 	return bytes;
 }
 
@@ -253,13 +251,12 @@ static struct ibtrs_srv_chunks *shelf_take_oldest(u64 max)
 {
 	struct ibtrs_srv_chunks *c;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	c = list_first_entry_or_null(&shelf, struct ibtrs_srv_chunks, entry);
 	if (c && (shelf_bytes > max || time_after_eq(jiffies, c->expires)))
 		shelf_remove(c);
 	else
 		c = NULL;
-	spin_unlock(&shelf_lock);
 	return c;
 }
 
@@ -285,10 +282,9 @@ static void shelf_put(struct ibtrs_srv_chunks *c)
 static void chunk_expire(struct work_struct *work)
 {
 	shelf_tidy(U64_MAX);
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	if (!list_empty(&shelf))
 		queue_delayed_work(ibtrs_srv.quick_wq, &shelf_work, HZ);
-	spin_unlock(&shelf_lock);
 }
 
 void ibtrs_srv_chunk_empty_shelf(void)
@@ -350,7 +346,7 @@ static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
 	struct ibtrs_srv_chunks *c = NULL;
 	struct ibtrs_srv_path *other;
 
-	rcu_read_lock();
+	guard(rcu)();
 	spin_lock(&shelf_lock);
 	list_for_each_entry_rcu(other, &path->session->paths, entry) {
 		c = other != path ? other->chunks : NULL;
@@ -360,7 +356,6 @@ static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
 		}
 	}
 	spin_unlock(&shelf_lock);
-	rcu_read_unlock();
 	return c;
 }
 
@@ -369,13 +364,12 @@ static bool chunks_let_go(struct ibtrs_srv_path *path)
 {
 	bool used;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	used = path->chunks->borrowers;
 	if (used)
 		path->chunks->borrowers--;
 	path->chunks = NULL;
 	WRITE_ONCE(path->chunk_bytes, 0);
-	spin_unlock(&shelf_lock);
 	return used;
 }
 

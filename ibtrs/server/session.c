@@ -218,12 +218,11 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)
 	struct ibtrs_srv_session *s = path->session;
 	int err = 0;
 
-	mutex_lock(&s->up_lock);
+	guard(mutex)(&s->up_lock);
 	if (!s->up)
 		err = session_first_up(s, path, why);
 	else if (!s->sysfs_dev)		/* removed when the client was lost */
 		err = ibtrs_srv_sysfs_session_add(s);
-	mutex_unlock(&s->up_lock);
 	return err;
 }
 
@@ -297,10 +296,9 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(path, &s->paths, entry)
 		ibtrs_srv_path_close(path, "closed by the server");
-	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
 
@@ -339,21 +337,12 @@ void ibtrs_srv_close_not_allowed(void)
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_close_not_allowed);
 
-/**
- * ibtrs_srv_session_event() - tell the client something (protocol 8.3)
- * @s: session
- * @kind: enum ibtrs_event_kind
- * @id: device id
- *
- * An event is only a hint: it may be lost. A client that did not negotiate EVENTS gets nothing. Any
- * context.
- */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 {
 	u32 imm = ibtrs_imm_event(kind, id);
 	struct ibtrs_srv_path *path;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(path, &s->paths, entry) {
 		struct ibtrs_srv_conn *service = &path->conns[0];
 
@@ -364,7 +353,6 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 		if (!ibtrs_conn_send_imm(&service->c, &service->send_cqe, imm))
 			break;
 	}
-	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
 
@@ -379,10 +367,9 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 	struct ibtrs_srv_path *path;
 	bool up = false;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(path, &s->paths, entry)
 		up |= ibtrs_srv_path_up(path);
-	rcu_read_unlock();
 	return up;
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
