@@ -12,6 +12,7 @@
 #include <string.h>
 #include <ibtrs/version.h>
 #include "tools/cmd/cmd.h"
+#include "tools/conf/maps_conf.h"
 #include "tools/host/host.h"
 #include "tools/host/sysfs.h"
 
@@ -458,4 +459,33 @@ int cmd_parse(int argc, const char **argv, struct cmd_args *a)
 void cmd_args_free(struct cmd_args *a)
 {
 	free(a->words);
+}
+
+int cmd_wait(const struct cmd_args *a, int64_t *seconds)
+{
+	if (!VALUE(a, timeout) || maps_span(VALUE(a, timeout), seconds))
+		return SAY_DONE;
+	return say_error(SAY_USAGE, "%s: --wait %s: a time is expected", a->cmd->name,
+			 VALUE(a, timeout));
+}
+
+int cmd_wait_for(const struct cmd_args *a, int64_t *seconds)
+{
+	const char *said = VALUE(a, timeout);
+
+	if (!said || (maps_span(said, seconds) && *seconds >= 0 && *seconds <= 86400))
+		return SAY_DONE;
+	return say_error(SAY_USAGE, "--wait %s: seconds are expected", said);
+}
+
+int cmd_count(const struct cmd_args *a, long *nr)
+{
+	char *end = NULL;
+
+	if (VALUE(a, count))
+		*nr = strtol(VALUE(a, count), &end, 10);
+	if (!end || (*nr > 0 && !*end))
+		return SAY_DONE;
+	return say_error(SAY_USAGE, "%s: --count %s: a number is expected", a->cmd->name,
+			 VALUE(a, count));
 }

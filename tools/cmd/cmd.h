@@ -138,6 +138,12 @@ const struct cmd *cmd_table(size_t *nr);
 /* Find the command of the first words and read the rest. Returns SAY_DONE, or the exit status. */
 int cmd_parse(int argc, const char **argv, struct cmd_args *a);
 void cmd_args_free(struct cmd_args *a);
+/* --wait, if it is given: as a time. SAY_DONE, or the exit status. */
+int cmd_wait(const struct cmd_args *a, int64_t *seconds);
+/* The same, at most a day. */
+int cmd_wait_for(const struct cmd_args *a, int64_t *seconds);
+/* --count, if it is given. SAY_DONE, or the exit status. */
+int cmd_count(const struct cmd_args *a, long *nr);
 /*
  * Replace words of the rnbd tool by ours: *argv gets a new array. Returns SAY_DONE, or the exit
  * status.

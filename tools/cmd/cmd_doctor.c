@@ -76,7 +76,8 @@ static void doctor_fstab(struct doctor *d)
 
 static void doctor_enabled(struct doctor *d)
 {
-	char *path = sysfs_root("/etc/systemd/system/remote-fs.target.wants/ibnbd-maps.target");
+	char *path __free(free) =
+		sysfs_root("/etc/systemd/system/remote-fs.target.wants/ibnbd-maps.target");
 	size_t i, boot = 0;
 
 	for (i = 0; i < d->m->nr; i++)
@@ -86,13 +87,12 @@ static void doctor_enabled(struct doctor *d)
 			    say_fmt("%zu mapping%s would not be mapped at boot", boot,
 				    boot == 1 ? "" : "s"),
 			    say_dup("systemctl enable ibnbd-maps.target"));
-	free(path);
 }
 
 static void doctor_files(struct doctor *d)
 {
-	struct server_conf *c = server_conf_load(NULL);
-	struct policy_conf *p = policy_conf_load(NULL);
+	struct server_conf *c __free(server_conf_free) = server_conf_load(NULL);
+	struct policy_conf *p __free(policy_conf_free) = policy_conf_load(NULL);
 	size_t warnings = d->m->nr_diags -
 			  (d->m->nr_errors < d->m->nr_diags ? d->m->nr_errors : d->m->nr_diags);
 
@@ -120,8 +120,6 @@ static void doctor_files(struct doctor *d)
 			say_dup("systemctl enable --now ibnbd-server"));
 	if (p->m->nr_errors)
 		doctor_mistakes(d, "policy.conf", p->m, "ibnbd server check", false);
-	policy_conf_free(p);
-	server_conf_free(c);
 }
 
 /* ---- what runs ---- */
@@ -293,7 +291,9 @@ static void doctor_json(const struct doctor *d)
 
 int cmd_doctor_run(struct cmd_args *a)
 {
-	struct doctor d = { .s = state_read(), .m = maps_load(VALUE(a, file)) };
+	struct state *s __free(state_free) = state_read();
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
+	struct doctor d = { .s = s, .m = m };
 	enum doctor_level worst = DOCTOR_OK;
 	size_t i;
 
@@ -320,7 +320,5 @@ int cmd_doctor_run(struct cmd_args *a)
 		free(d.list[i].hint);
 	}
 	free(d.list);
-	state_free(d.s);
-	maps_free(d.m);
 	return (int)worst;
 }

@@ -68,7 +68,8 @@ static void group_mistakes(struct server_conf *c)
 
 struct group *group_load(const char *name)
 {
-	char *file, *path, *here;
+	char *path __free(free) = sysfs_root(GROUP_CONF "/%s.conf", name),
+	     *here __free(free) = group_state_here(name);
 	struct group *g;
 
 	if (!group_name_ok(name)) {
@@ -78,20 +79,14 @@ struct group *group_load(const char *name)
 		return NULL;
 	}
 	g = say_alloc(sizeof(*g));
-	file = say_fmt(GROUP_CONF "/%s.conf", name);
-	path = sysfs_root(file);
 	g->name = name;
 	g->c = server_conf_load(path);
-	here = group_state_here(name);
 	g->served = sysfs_text(here);
-	free(here);
 	group_mistakes(g->c);
 	if (g->c->there && !g->c->m->nr_errors) {
 		g->dir = g->c->value[SERVER_state_dir];
 		g->c->value[SERVER_writer_file] = say_fmt("%s/writers", g->dir);
 	}
-	free(path);
-	free(file);
 	return g;
 }
 
@@ -134,13 +129,12 @@ char *group_active(void)
 
 	for (i = 0; names[i] && !active; i++) {
 		const char *name = names[i] + len;
-		struct group *g = NULL;
+		struct group *g __free(group_free) = NULL;
 
 		if (!strncmp(names[i], prefix, len) && group_name_ok(name))
 			g = group_load(name);
 		if (g && group_has_driver(g, &listens) && listens)
 			active = say_dup(name);
-		group_free(g);
 	}
 	return active;
 }
@@ -173,13 +167,9 @@ static struct group *group_of(struct cmd_args *a, bool as_served, int *rc)
 int cmd_group_create_run(struct cmd_args *a)
 {
 	int rc;
-	struct group *g = group_of(a, false, &rc);
+	struct group *g __free(group_free) = group_of(a, false, &rc);
 
-	if (!g)
-		return rc;
-	rc = group_state_create(g);
-	group_free(g);
-	return rc;
+	return g ? group_state_create(g) : rc;
 }
 
 /* The driver may have been loaded, closed, with the records of another server. */
@@ -255,8 +245,7 @@ static int group_start(struct cmd_args *a, const struct group *g, struct group_t
 	if (ours && g->served && strcmp(g->served, g->dir)) {
 		say_error(SAY_BUSY, "group %s is served with its state in %s, not in %s", g->name,
 			  g->served, g->dir);
-		say_hint("ibnbd group stop %s first", g->name);
-		return SAY_BUSY;
+		return say_hint("ibnbd group stop %s first", g->name);
 	}
 	rc = group_state_check(g);
 	rc = rc ? rc : group_driver_free(g);
@@ -272,18 +261,15 @@ static int group_start(struct cmd_args *a, const struct group *g, struct group_t
 
 int cmd_group_start_run(struct cmd_args *a)
 {
-	struct group_taking t = { .force = ARG(a, force) };
-	struct group *g;
 	int rc;
+	struct group *g __free(group_free) = group_of(a, false, &rc);
+	struct group_taking t = { .g = g, .force = ARG(a, force) };
 
-	g = group_of(a, false, &rc);
 	if (!g)
 		return rc;
-	t.g = g;
 	rc = group_start(a, g, &t);
 	if (rc && t.taken && !group_remains())
 		group_state_leave(g);
-	group_free(g);
 	return rc;
 }
 
@@ -306,8 +292,7 @@ static int group_wait_closed(const struct group *g, int64_t seconds)
 	say_error(SAY_BUSY,
 		  "group %s is not stopped: %zu export%s and %zu session%s are not closed; a disk may not have ended its requests",
 		  g->name, exports, exports == 1 ? "" : "s", sessions, sessions == 1 ? "" : "s");
-	say_hint("ibnbd server list; no other server may take the group before this host is fenced or switched off");
-	return SAY_BUSY;
+	return say_hint("ibnbd server list; no other server may take the group before this host is fenced or switched off");
 }
 
 static int group_unload(const struct group *g)
@@ -328,14 +313,13 @@ static int group_unload(const struct group *g)
 
 static int group_stop(const struct group *g, int64_t seconds)
 {
-	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
-	     *file __free(free) = say_fmt("%s/dev_search_path", dir);
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
 	int err, rc = SAY_DONE;
 	bool listens;
 
 	if (group_has_driver(g, &listens)) {
 		/* EBUSY: it is being closed already. */
-		err = listens ? sysfs_write(file, "\n") : 0;
+		err = listens ? sysfs_write(dir, "dev_search_path", "\n") : 0;
 		if (err && err != EBUSY)
 			rc = say_error(say_exit_of(err), "cannot close the server: %s",
 				       strerror(err));
@@ -345,29 +329,16 @@ static int group_stop(const struct group *g, int64_t seconds)
 	return rc ? rc : group_state_leave(g);
 }
 
-/* --wait of a command, in seconds; @unset: without the option. */
-static int group_seconds(struct cmd_args *a, int64_t unset, int64_t *seconds)
-{
-	*seconds = unset;
-	if (!VALUE(a, timeout) || maps_span(VALUE(a, timeout), seconds))
-		return SAY_DONE;
-	return say_error(SAY_USAGE, "%s: --wait %s: a time is expected", a->cmd->name,
-			 VALUE(a, timeout));
-}
-
 int cmd_group_stop_run(struct cmd_args *a)
 {
-	int64_t seconds;
-	struct group *g;
+	int64_t seconds = GROUP_STOP;
 	int rc;
+	struct group *g __free(group_free) = group_of(a, true, &rc);
 
-	g = group_of(a, true, &rc);
 	if (!g)
 		return rc;
-	rc = group_seconds(a, GROUP_STOP, &seconds);
-	rc = rc ? rc : group_stop(g, seconds);
-	group_free(g);
-	return rc;
+	rc = cmd_wait(a, &seconds);
+	return rc ? rc : group_stop(g, seconds);
 }
 
 /* ---- status ---- */
@@ -376,7 +347,7 @@ static int group_status(const struct group *g, int64_t seconds)
 {
 	bool listens = false, us = false, ours = group_has_driver(g, &listens);
 	size_t exports = 0, sessions = 0;
-	char *owner;
+	char *owner __free(free) = NULL;
 	int rc;
 
 	if (!g->dir) {
@@ -401,7 +372,6 @@ static int group_status(const struct group *g, int64_t seconds)
 	else
 		say_print("%s inactive, was not stopped by %s", g->name,
 			  us ? "this host" : owner);
-	free(owner);
 	return SAY_NOTHING;
 }
 
@@ -413,33 +383,27 @@ static int group_status_all(int64_t seconds)
 	size_t i;
 
 	for (i = 0; names[i]; i++) {
-		struct group *g = group_load(names[i]);
+		struct group *g __free(group_free) = group_load(names[i]);
 
 		if (g && g->served)
 			g->dir = g->served;
 		rc = g ? group_status(g, seconds) : SAY_USAGE;
 		if (rc != SAY_NOTHING && rc)
 			sum = rc;
-		group_free(g);
 	}
 	return sum;
 }
 
 int cmd_group_status_run(struct cmd_args *a)
 {
-	int64_t seconds;
-	struct group *g;
-	int rc;
+	int64_t seconds = GROUP_ANSWER;
+	int rc = cmd_wait(a, &seconds);
+	struct group *g __free(group_free) = NULL;
 
-	rc = group_seconds(a, GROUP_ANSWER, &seconds);
 	if (rc)
 		return rc;
 	if (!a->nr_words)
 		return group_status_all(seconds);
 	g = group_of(a, true, &rc);
-	if (!g)
-		return rc;
-	rc = group_status(g, seconds);
-	group_free(g);
-	return rc;
+	return g ? group_status(g, seconds) : rc;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
+#include "tools/conf/file.h"
 #include "tools/conf/key_file.h"
 #include "tools/host/keyring.h"
 #include "tools/host/mapping.h"
@@ -71,16 +72,14 @@ static int key_write(const char *path, const char *text)
 
 static int key_generate(const char *path)
 {
-	char text[IBTRS_KEY_TEXT_LEN], *dir = sysfs_root(KEY_FILE_DIR), *above = say_dup(dir);
+	char text[IBTRS_KEY_TEXT_LEN], *dir __free(free) = sysfs_root(KEY_FILE_DIR),
+	     *above __free(free) = file_dir_of(dir);
 	u8 key[IBTRS_KEY_LEN];
 	int err = 0;
 
 	key_guard();
-	*strrchr(above, '/') = 0;
 	if ((mkdir(above, 0755) && errno != EEXIST) || (mkdir(dir, 0700) && errno != EEXIST))
 		err = errno;
-	free(above);
-	free(dir);
 	if (!err && getrandom(key, sizeof(key), 0) != sizeof(key))
 		err = EIO;
 	if (!err) {
@@ -96,32 +95,25 @@ int cmd_key_generate_run(struct cmd_args *a)
 {
 	bool next = ARG(a, next);
 	const char *name = a->words[0];
+	char *path __free(free) = key_path(name, next);
 	int rc = key_bad_name(name), err;
-	char *path;
 
 	if (rc)
 		return rc;
-	path = key_path(name, next);
 	if (sysfs_dry_run) {
 		printf("write %s\n", path);
-		free(path);
 		return SAY_DONE;
 	}
 	err = key_generate(path);
-	if (err == EEXIST && ARG(a, idempotent)) {
-		err = 0;
-	} else if (err == EEXIST) {
-		rc = say_error(SAY_ALREADY, "%s is there already", path);
-		say_hint(next ? "mv it to %s on all hosts that have it, then ibnbd key load" :
-				"ibnbd key generate --next %s makes the one that follows it", name);
-	} else if (err) {
-		say_error(0, "cannot write %s: %s", path, strerror(err));
-		rc = say_exit_of(err);
-	} else {
+	if (!err)
 		say_print("%s", path);
-	}
-	free(path);
-	return rc;
+	if (!err || (err == EEXIST && ARG(a, idempotent)))
+		return SAY_DONE;
+	if (err != EEXIST)
+		return say_error(say_exit_of(err), "cannot write %s: %s", path, strerror(err));
+	say_error(SAY_ALREADY, "%s is there already", path);
+	return say_hint(next ? "mv it to %s on all hosts that have it, then ibnbd key load" :
+			       "ibnbd key generate --next %s makes the one that follows it", name);
 }
 
 /* ---- load ---- */
@@ -137,8 +129,7 @@ static int key_ring(bool modprobe)
 	if (keyring_there())
 		return SAY_DONE;
 	say_error(SAY_DRIVER, "there is no keyring " IBTRS_KEYRING ": the driver ibtrs-core is not loaded, or is an older one");
-	say_hint("modprobe ibtrs-core, as root");
-	return SAY_DRIVER;
+	return say_hint("modprobe ibtrs-core, as root");
 }
 
 /* Take a key out of the kernel. ENOKEY is no error: it was not there. *@gone: it was. */
@@ -149,9 +140,9 @@ static int key_drop(const char *name, bool next, bool *gone)
 	*gone = !err;
 	if (!err || err == ENOKEY)
 		return SAY_DONE;
-	say_error(0, "cannot take key %s%s out of the kernel: %s; it still counts", name,
-		  next ? KEY_FILE_NEXT : "", strerror(err));
-	return say_exit_of(err);
+	return say_error(say_exit_of(err),
+			 "cannot take key %s%s out of the kernel: %s; it still counts", name,
+			 next ? KEY_FILE_NEXT : "", strerror(err));
 }
 
 /* SAY_NOTHING: there is no file of that name. */
@@ -227,23 +218,21 @@ static int key_load_words(struct cmd_args *a)
 /* If the directory cannot be read, its keys are unknown, not gone: drop none. */
 static int key_dir(void)
 {
-	char *why;
+	char *why __free(free) = NULL;
 	int err = key_dir_check(&why);
 
 	if (!err)
 		return SAY_DONE;
-	say_error(0, "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);
-	say_hint(err == EACCES && geteuid() ?
-			 "sudo ibnbd key load" :
-			 "make it a directory that belongs to root alone, then ibnbd key load");
-	free(why);
-	return say_exit_of(err);
+	say_error(say_exit_of(err), "cannot read " KEY_FILE_DIR ": %s; the loaded keys stay", why);
+	if (err == EACCES && geteuid())
+		return say_hint("sudo ibnbd key load");
+	return say_hint("make it a directory that belongs to root alone, then ibnbd key load");
 }
 
 int cmd_key_load_all(bool modprobe)
 {
 	int rc = key_dir();
-	char **names;
+	char **names __free(sysfs_list_free) = NULL;
 
 	if (rc)
 		return rc;
@@ -251,10 +240,7 @@ int cmd_key_load_all(bool modprobe)
 	/* A host without keys needs no driver for them. */
 	if (names[0])
 		rc = key_ring(modprobe);
-	if (!rc)
-		rc = key_load_all(names);
-	sysfs_list_free(names);
-	return rc;
+	return rc ? rc : key_load_all(names);
 }
 
 int cmd_key_load_run(struct cmd_args *a)
@@ -322,13 +308,13 @@ struct key_there {
 static void key_look_for(const char *name, struct key_there *k)
 {
 	u8 key[IBTRS_KEY_LEN];
-	char *hint;
 	int next;
 
 	for (next = 0; next < 2; next++) {
+		char *hint __free(free) = NULL;
+
 		k->file[next] = key_look(name, next, key, &k->wrong[next], &hint) != ENOENT;
 		k->loaded[next] = keyring_has(name, next);
-		free(hint);
 	}
 	explicit_bzero(key, sizeof(key));
 }
@@ -336,7 +322,7 @@ static void key_look_for(const char *name, struct key_there *k)
 static void key_list_text(const char *name, const struct key_there *k, bool heading)
 {
 	static const char *const words[2][2] = { { "-", "next" }, { "yes", "yes, next" } };
-	char *file = say_fmt("%s%s%s", k->wrong[0] ? "bad" : k->file[0] ? "yes" : "",
+	char *file __free(free) = say_fmt("%s%s%s", k->wrong[0] ? "bad" : k->file[0] ? "yes" : "",
 			     k->file[0] && k->file[1] ? ", " : "",
 			     k->wrong[1] ? "bad next" : k->file[1] ? "next" : "");
 	int next;
@@ -345,7 +331,6 @@ static void key_list_text(const char *name, const struct key_there *k, bool head
 		say_print("%-24s %-14s %s", "KEY", "FILE", "LOADED");
 	say_print("%-24s %-14s %s", name, *file ? file : "-",
 		  words[k->loaded[0]][k->loaded[1]]);
-	free(file);
 	for (next = 0; next < 2; next++)
 		if (k->wrong[next])
 			say_warn("%s", k->wrong[next]);

@@ -80,13 +80,12 @@ static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **fo
 		SAY_USAGE,
 		"map: maps.conf has no usable line \"%s\", and a session is needed to map a device",
 		a->words[0]);
-	say_hint("ibnbd map %s SESSION ADDRESS-OF-THE-SERVER", a->words[0]);
-	return SAY_USAGE;
+	return say_hint("ibnbd map %s SESSION ADDRESS-OF-THE-SERVER", a->words[0]);
 }
 
 static int map_session(struct cmd_args *a)
 {
-	char dst[IBTRS_PATH_STR_MAX], *why;
+	char dst[IBTRS_PATH_STR_MAX], *why __free(free) = NULL;
 
 	if (ibnbd_map_given(&a->map, IBNBD_OPT_sessname))
 		return SAY_DONE;
@@ -100,9 +99,7 @@ static int map_session(struct cmd_args *a)
 	if (why) {
 		say_error(SAY_USAGE, "map: \"-\" makes no session that is this host's alone: %s",
 			  why);
-		say_hint(MAPS_MACHINE_HINT);
-		free(why);
-		return SAY_USAGE;
+		return say_hint(MAPS_MACHINE_HINT);
 	}
 	a->map.given |= 1u << IBNBD_OPT_sessname;
 	return SAY_DONE;
@@ -111,8 +108,8 @@ static int map_session(struct cmd_args *a)
 /* @kname: NULL = nothing was mapped, which is no error: a dry run, or a line was only saved. */
 static void map_print(const struct cmd_args *a, const char *kname)
 {
+	struct state *s __free(state_free) = NULL;
 	const struct state_dev *d = NULL;
-	struct state *s;
 	struct json j;
 	size_t i;
 
@@ -128,21 +125,20 @@ static void map_print(const struct cmd_args *a, const char *kname)
 	json_document(&j, stdout, false);
 	table_json_array(&j, &table_devs, d, d ? 1 : 0);
 	json_end(&j);
-	state_free(s);
 }
 
-static int map_failed(const struct ibnbd_map *map, int rc, int err, char *why)
+static int map_failed(const struct ibnbd_map *map, int rc, int err, const char *why)
 {
-	char *file __free(free) = sysfs_path("%s/map_device", STATE_CLIENT);
-	const char *hint = strstr(why, "the session name is") ? mapping_hint_name :
-								mapping_hint(file, err);
+	char *ctl __free(free) = sysfs_path(STATE_CLIENT);
+	const char *hint = strstr(why, "the session name is") ?
+				   mapping_hint_name :
+				   mapping_hint(ctl, "map_device", err);
 
 	say_error(rc, "cannot map %s of session %s: %s", map->device_path, map->sessname, why);
 	if (hint && !strstr(why, hint))
 		say_hint("%s", hint);
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
-	free(why);
 	return rc;
 }
 
@@ -159,8 +155,7 @@ static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps
 		return SAY_DONE;
 	say_error(SAY_USAGE, "%s of session %s: its name %s is that of %s of session %s in maps.conf",
 		  map->device_path, map->sessname, map->name, e->map.device_path, e->map.sessname);
-	say_hint("another --name; or: ibnbd maps remove %s", map->name);
-	return SAY_USAGE;
+	return say_hint("another --name; or: ibnbd maps remove %s", map->name);
 }
 
 /* @e: the line of maps.conf for this device of this session, or NULL. */
@@ -169,31 +164,27 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 {
 	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev_of(s, map->sessname, map->device_path);
-	char *kname __free(free) = d ? say_dup(d->kname) : NULL, *why;
-	int rc, err;
+	char *kname __free(free) = d ? say_dup(d->kname) : NULL, *why __free(free) = NULL;
+	int rc = kname ? SAY_DONE : map_name(a, map, m), err;
 
 	if (kname && !ARG(a, idempotent)) {
-		rc = say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s",
-			       map->device_path, map->sessname, kname);
-		say_hint("--idempotent makes that a success");
-	} else if (kname) {
-		settle_made(kname, 0);
-		map_print(a, kname);
-		rc = SAY_DONE;
-	} else {
-		rc = map_name(a, map, m);
-		if (!rc) {
-			rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
-			if (rc)
-				map_failed(map, rc, err, why);
-			else if (kname && e)
-				rc = maps_run_verify(e);
-			if (!rc)
-				maps_run_shared(map);
-		}
-		if (!rc)
-			map_print(a, kname);
+		say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s",
+			  map->device_path, map->sessname, kname);
+		return say_hint("--idempotent makes that a success");
 	}
+	if (kname) {
+		settle_made(kname, 0);
+	} else if (!rc) {
+		rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
+		if (rc)
+			map_failed(map, rc, err, why);
+		else if (kname && e)
+			rc = maps_run_verify(e);
+		if (!rc)
+			maps_run_shared(map);
+	}
+	if (!rc)
+		map_print(a, kname);
 	return rc;
 }
 
@@ -203,7 +194,7 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
  */
 static void map_save_session(struct maps_entry *e)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = state_session(s, e->map.sessname);
 	struct ibnbd_map live = { 0 };
 	uint32_t given = e->map.given;
@@ -217,7 +208,6 @@ static void map_save_session(struct maps_entry *e)
 		if (!(given & 1u << maps_session_keys[i]))
 			maps_take_value(&e->map, &live, maps_session_keys[i]);
 	live_terse(&e->map, given);
-	state_free(s);
 }
 
 static int map_save(struct cmd_args *a)
@@ -236,7 +226,7 @@ int cmd_map_run(struct cmd_args *a)
 {
 	struct maps_entry *e = NULL, *line = NULL;
 	struct ibnbd_mapopt_err err;
-	struct maps *m = NULL;
+	struct maps *m __free(maps_free) = NULL;
 	bool save = ARG(a, save) || ARG(a, save_only);
 	struct ibnbd_map asked;
 	int rc;
@@ -254,11 +244,8 @@ int cmd_map_run(struct cmd_args *a)
 		rc = say_error(SAY_USAGE, "map: --save needs a name");
 		say_hint("--name NAME");
 	}
-	if (rc) {
-		if (m)
-			maps_free(m);
+	if (rc)
 		return rc;
-	}
 	asked = a->map;
 	if (!ARG(a, save_only)) {
 		/*
@@ -279,8 +266,6 @@ int cmd_map_run(struct cmd_args *a)
 		rc = map_save(a);
 	if (!rc && ARG(a, save_only))
 		map_print(a, NULL);
-	if (m)
-		maps_free(m);
 	return rc;
 }
 
@@ -298,15 +283,13 @@ static bool map_many(const struct cmd_args *a)
 static int map_each(struct cmd_args *a,
 		    int (*one)(struct cmd_args *, struct state *, struct state_dev *))
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	const struct state_dev *of;
-	int sum = SAY_DONE, rc;
-	bool first = true;
+	struct say_sum sum = { 0 };
+	char *why __free(free) = NULL;
 	size_t i;
-	char *why;
 
 	if (!s->client && !s->nr_devs) {
-		state_free(s);
 		if (ARG(a, all) || ARG(a, idempotent))
 			return SAY_DONE;
 		return mapping_driver(false) ?
@@ -321,48 +304,35 @@ static int map_each(struct cmd_args *a,
 
 		if (ARG(a, session) && (!of || !state_is_of_session(d, of->session)))
 			continue;
-		sum = say_join(sum, one(a, s, d), first);
-		first = false;
+		say_sum(&sum, one(a, s, d));
 	}
-	if (ARG(a, session) && first) {
-		sum = why ? say_error(SAY_NOTHING, "%s", why) :
-			    say_error(SAY_NOTHING, "session %s has no device here",
-				      VALUE(a, session));
-		say_hint("ibnbd session list");
-		free(why);
+	if (ARG(a, session) && !sum.any) {
+		if (why)
+			say_error(SAY_NOTHING, "%s", why);
+		else
+			say_error(SAY_NOTHING, "session %s has no device here", VALUE(a, session));
+		return say_hint("ibnbd session list");
 	}
 	for (i = 0; !map_many(a) && i < a->nr_words; i++) {
-		struct state_dev *d = state_dev(s, a->words[i], &why);
+		char *unknown __free(free) = NULL;
+		struct state_dev *d = state_dev(s, a->words[i], &unknown);
+		int rc = SAY_DONE;
 
 		if (d) {
 			rc = one(a, s, d);
-		} else if (ARG(a, idempotent)) {
-			free(why);
-			rc = SAY_DONE;
-		} else {
-			rc = say_error(SAY_NOTHING, "%s", why);
+		} else if (!ARG(a, idempotent)) {
+			rc = say_error(SAY_NOTHING, "%s", unknown);
 			say_hint("ibnbd list");
-			free(why);
 		}
-		sum = say_join(sum, rc, !i);
+		say_sum(&sum, rc);
 	}
-	state_free(s);
-	return sum;
-}
-
-static int map_wait(const struct cmd_args *a, int *seconds)
-{
-	int64_t n = MAPPING_WAIT;
-
-	if (VALUE(a, timeout) && (!maps_span(VALUE(a, timeout), &n) || n < 0 || n > 86400))
-		return say_error(SAY_USAGE, "--wait %s: seconds are expected", VALUE(a, timeout));
-	*seconds = (int)n;
-	return SAY_DONE;
+	return sum.rc;
 }
 
 static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
-	int wait = 0, rc = map_wait(a, &wait);
+	int64_t wait = MAPPING_WAIT;
+	int rc = cmd_wait_for(a, &wait);
 
 	(void)s;
 	if (rc)
@@ -371,7 +341,7 @@ static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *
 		say_warn("%s is left alone: the system runs on it", d->path);
 		return SAY_DONE;
 	}
-	rc = mapping_unmap(d, ARG(a, force), wait);
+	rc = mapping_unmap(d, ARG(a, force), (int)wait);
 	if (!rc && ARG(a, forget) && d->session && d->device_path)
 		rc = maps_store_forget(d->session, d->device_path, VALUE(a, file),
 				       !ARG(a, no_reload));
@@ -409,11 +379,10 @@ static int again_asked(struct state *s, const struct state_dev *d, const struct 
 /* Add the paths of the session that did not fit into the line for the driver. */
 static void again_other_paths(const struct ibnbd_map *map, const struct state_session *s)
 {
-	char *file __free(free) = say_fmt("%s/add_path", s->dir);
 	size_t i;
 
 	for (i = 0; map->nr_paths == IBNBD_MAP_PATHS && i < (size_t)s->nr_paths; i++) {
-		int err = sysfs_write(file, s->paths[i].name);
+		int err = sysfs_write(s->dir, "add_path", s->paths[i].name);
 
 		if (err && err != EEXIST)
 			say_warn("session %s: cannot add path %s: %s", s->name, s->paths[i].name,
@@ -423,18 +392,16 @@ static void again_other_paths(const struct ibnbd_map *map, const struct state_se
 
 static int again_now(struct state *s, struct state_dev *d, const struct maps_entry *e)
 {
-	char line[IBNBD_MAP_LINE_MAX + 1] = "", *why = NULL, *kname;
+	char line[IBNBD_MAP_LINE_MAX + 1] = "", *why __free(free) = NULL,
+	     *kname __free(free) = NULL;
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 	struct ibnbd_map map;
 	int rc, err;
 
 	rc = again_asked(s, d, e, &map, &why);
-	if (rc) {
-		say_error(rc, "%s cannot be mapped again as it is: %s; it stays as it is", d->path,
-			  why);
-		free(why);
-		return rc;
-	}
+	if (rc)
+		return say_error(rc, "%s cannot be mapped again as it is: %s; it stays as it is",
+				 d->path, why);
 	rc = mapping_unmap(d, false, MAPPING_WAIT);
 	if (rc)
 		return rc;
@@ -451,7 +418,6 @@ static int again_now(struct state *s, struct state_dev *d, const struct maps_ent
 		again_other_paths(&map, sess);
 	if (!rc && kname && say_level >= 0)
 		printf("/dev/%s\n", kname);
-	free(kname);
 	return rc;
 }
 
@@ -469,30 +435,26 @@ static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
 
 static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
+	static const char file[] = "ibnbd/remap_device";
+	char *said __free(free) = NULL;
 	struct settle *udev;
-	char *file, *said;
 	int err;
 
 	if (map_many(a) && d->state && !strcmp(d->state, "open"))
 		return SAY_DONE;
 	if (ARG(a, force))
 		return map_again(a, s, d);
-	file = say_fmt("%s/ibnbd/remap_device", d->dir);
 	udev = settle_look(d->kname);
-	err = sysfs_write(file, "1");
+	err = sysfs_write(d->dir, file, "1");
 	settle_changed(udev, !err);
-	if (!err || err == EALREADY) {
-		free(file);
+	if (!err || err == EALREADY)
 		return !err || map_many(a) ? SAY_DONE :
 					     say_error(SAY_ALREADY, "%s is open", d->path);
-	}
-	said = mapping_reason(file, err);
+	said = mapping_reason(d->dir, file, err);
 	say_error(0, "cannot remap %s (%s of session %s): %s", d->path,
 		  d->device_path ? d->device_path : "?", d->session ? d->session : "?", said);
-	if (mapping_hint(file, err) && err != EEXIST)
-		say_hint("%s", mapping_hint(file, err));
-	free(said);
-	free(file);
+	if (mapping_hint(d->dir, file, err) && err != EEXIST)
+		say_hint("%s", mapping_hint(d->dir, file, err));
 	return say_exit_of(err);
 }
 

@@ -62,8 +62,7 @@ int cmd_maps_check_run(struct cmd_args *a)
 			       good == 1 ? "" : "s", m->nr_errors, m->nr_errors == 1 ? "" : "s",
 			       warnings, warnings == 1 ? "" : "s");
 	}
-	i = m->nr_errors;
-	return i ? SAY_USAGE : SAY_DONE;
+	return m->nr_errors ? SAY_USAGE : SAY_DONE;
 }
 
 /* ---- show ---- */
@@ -76,6 +75,13 @@ static bool maps_wanted(const struct cmd_args *a, const struct maps_entry *e)
 		if (!strcmp(a->words[i], e->name))
 			return !e->bad;
 	return !a->nr_words && !e->bad;
+}
+
+static void maps_show_line(const struct maps_entry *e)
+{
+	char *line __free(free) = maps_line(e), *shown __free(free) = escape_unseen(line);
+
+	puts(shown);
 }
 
 static void maps_show_word(const char *key, const char *text)
@@ -153,7 +159,7 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 
 int cmd_maps_show_run(struct cmd_args *a)
 {
-	struct maps *m = maps_load(VALUE(a, file));
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	struct state *s __free(state_free) = state_read();
 	int rc = SAY_DONE;
 	struct json j;
@@ -170,21 +176,15 @@ int cmd_maps_show_run(struct cmd_args *a)
 	}
 	for (i = 0; i < m->nr; i++) {
 		const struct maps_entry *e = &m->entries[i];
-		char *line, *shown;
 
 		if (!maps_wanted(a, e))
 			continue;
-		if (ARG(a, json)) {
+		if (ARG(a, json))
 			maps_show_json(&j, m, s, e);
-		} else if (ARG(a, as_commands)) {
+		else if (ARG(a, as_commands))
 			maps_show_command(e);
-		} else {
-			line = maps_line(e);
-			shown = escape_unseen(line);
-			puts(shown);
-			free(shown);
-			free(line);
-		}
+		else
+			maps_show_line(e);
 	}
 	if (ARG(a, json)) {
 		json_end(&j);
@@ -196,7 +196,6 @@ int cmd_maps_show_run(struct cmd_args *a)
 		say_warn("%zu mistakes, whose lines are left out", m->nr_errors);
 		say_hint("ibnbd maps check");
 	}
-	maps_free(m);
 	return rc;
 }
 
@@ -214,24 +213,20 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 					 NULL;
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
 	struct maps_entry e = { 0 };
-	char *why = NULL;
-	int rc;
+	char *why __free(free) = NULL;
 
 	if (!d->name && !old) {
 		say_error(SAY_USAGE, "maps save: %s has no name", d->path);
-		say_hint("ibnbd map %s %s --name NAME --save-only",
-			 d->device_path ? d->device_path : "DEVICE",
-			 d->session ? d->session : "SESSION");
-		return SAY_USAGE;
+		return say_hint("ibnbd map %s %s --name NAME --save-only",
+				d->device_path ? d->device_path : "DEVICE",
+				d->session ? d->session : "SESSION");
 	}
 	ibnbd_mapopt_init(&e.map);
 	if (old)
 		e = *old;
 	if (live_map(&e.map, s, d, &why)) {
-		rc = say_error(SAY_FAILED, "maps save: %s cannot be saved: %s", d->path, why);
-		say_hint("ibnbd show %s; ibnbd doctor", d->kname);
-		free(why);
-		return rc;
+		say_error(SAY_FAILED, "maps save: %s cannot be saved: %s", d->path, why);
+		return say_hint("ibnbd show %s; ibnbd doctor", d->kname);
 	}
 	live_terse(&e.map, old ? old->map.given : 0);
 	e.made_session = false;
@@ -247,34 +242,28 @@ static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state 
 
 int cmd_maps_save_run(struct cmd_args *a)
 {
-	struct maps *m = maps_load(VALUE(a, file));
-	struct state *s = state_read();
-	int sum = SAY_DONE, rc;
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
+	struct state *s __free(state_free) = state_read();
+	struct say_sum sum = { 0 };
 	size_t i;
-	char *why;
 
 	for (i = 0; ARG(a, all) && i < s->nr_devs; i++)
-		sum = say_join(sum, maps_save_one(a, m, s, &s->devs[i]), !i);
+		say_sum(&sum, maps_save_one(a, m, s, &s->devs[i]));
 	for (i = 0; !ARG(a, all) && i < a->nr_words; i++) {
+		char *why __free(free) = NULL;
 		struct state_dev *d = state_dev(s, a->words[i], &why);
 
-		if (d) {
-			rc = maps_save_one(a, m, s, d);
-		} else {
-			rc = say_error(SAY_NOTHING, "maps save: %s", why);
-			free(why);
-		}
-		sum = say_join(sum, rc, !i);
+		say_sum(&sum, d ? maps_save_one(a, m, s, d) :
+				  say_error(SAY_NOTHING, "maps save: %s", why));
 	}
-	state_free(s);
-	maps_free(m);
-	return sum;
+	return sum.rc;
 }
 
 int cmd_maps_remove_run(struct cmd_args *a)
 {
-	int sum = SAY_DONE, rc;
+	struct say_sum sum = { 0 };
 	size_t i;
+	int rc;
 
 	for (i = 0; i < a->nr_words; i++) {
 		rc = maps_store_remove(a->words[i], VALUE(a, file), !ARG(a, no_reload));
@@ -282,9 +271,9 @@ int cmd_maps_remove_run(struct cmd_args *a)
 			rc = SAY_DONE;
 		else if (rc == SAY_NOTHING)
 			say_error(rc, "maps remove: maps.conf has no line \"%s\"", a->words[i]);
-		sum = say_join(sum, rc, !i);
+		say_sum(&sum, rc);
 	}
-	return sum;
+	return sum.rc;
 }
 
 int cmd_maps_tidy_run(struct cmd_args *a)

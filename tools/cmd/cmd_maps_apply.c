@@ -15,14 +15,11 @@
 static int apply_set(const char *dir, const char *attr, const char *want, const char *now,
 		     const char *what)
 {
-	char *file;
 	int err;
 
 	if (now && !strcmp(now, want))
 		return SAY_DONE;
-	file = say_fmt("%s/%s", dir, attr);
-	err = sysfs_write(file, want);
-	free(file);
+	err = sysfs_write(dir, attr, want);
 	if (err)
 		say_error(0, "%s: cannot set %s to %s: %s", what, attr, want, strerror(err));
 	else if (!sysfs_dry_run && say_level >= 0)
@@ -33,17 +30,10 @@ static int apply_set(const char *dir, const char *attr, const char *want, const 
 static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_t now,
 			 const char *what)
 {
-	char *w, *n;
-	int rc = SAY_DONE;
+	char *w __free(free) = say_fmt("%lld", (long long)want),
+	     *n __free(free) = say_fmt("%lld", (long long)now);
 
-	if (now == SYSFS_UNKNOWN || want == now)
-		return SAY_DONE;
-	w = say_fmt("%lld", (long long)want);
-	n = say_fmt("%lld", (long long)now);
-	rc = apply_set(dir, attr, w, n, what);
-	free(w);
-	free(n);
-	return rc;
+	return now == SYSFS_UNKNOWN ? SAY_DONE : apply_set(dir, attr, w, n, what);
 }
 
 static bool apply_has_path(const struct state_session *sess, const struct ibtrs_addr_pair *p)
@@ -65,21 +55,18 @@ static bool apply_has_path(const struct state_session *sess, const struct ibtrs_
 static int apply_add_path(const struct state_session *sess, const struct ibtrs_addr_pair *p,
 			  size_t nr)
 {
-	char text[IBTRS_PATH_STR_MAX], *file = say_fmt("%s/add_path", sess->dir);
+	char text[IBTRS_PATH_STR_MAX];
 	int err = 0;
 	size_t i;
 
 	for (i = 0; i < nr && !apply_has_path(sess, &p[i]);)
 		i++;
-	if (i < nr) {
-		free(file);
+	if (i < nr)
 		return SAY_DONE;
-	}
 	for (i = 0; i < nr && (!i || say_exit_of(err) == SAY_UNREACHABLE); i++) {
 		ibtrs_addr_pair_format(&p[i], text, sizeof(text));
-		err = sysfs_write(file, text);
+		err = sysfs_write(sess->dir, "add_path", text);
 	}
-	free(file);
 	if (err && err != EEXIST) {
 		say_error(0, "session %s: cannot add path %s: %s", sess->name, text, strerror(err));
 		return say_exit_of(err);
@@ -91,9 +78,7 @@ static int apply_add_path(const struct state_session *sess, const struct ibtrs_a
 
 static int apply_add_paths(const struct maps_entry *e, const struct state_session *sess)
 {
-	struct ibtrs_addr_pair *pairs;
 	int rc = SAY_DONE, one;
-	char *why;
 	size_t i, nr;
 
 	for (i = 0; i < e->map.nr_paths; i++) {
@@ -101,14 +86,13 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 		rc = one ? one : rc;
 	}
 	for (i = 0; i < e->nr_hosts; i++) {
-		one = host_resolve(e->host[i], &pairs, &nr, &why) ? SAY_UNREACHABLE : SAY_DONE;
-		if (one) {
-			say_error(one, "session %s: %s", sess->name, why);
-			free(why);
-		} else {
+		struct ibtrs_addr_pair *pairs __free(free) = NULL;
+		char *why __free(free) = NULL;
+
+		if (host_resolve(e->host[i], &pairs, &nr, &why))
+			one = say_error(SAY_UNREACHABLE, "session %s: %s", sess->name, why);
+		else
 			one = apply_add_path(sess, pairs, nr);
-			free(pairs);
-		}
 		rc = one ? one : rc;
 	}
 	return rc;
@@ -134,14 +118,12 @@ static bool apply_shared(enum ibnbd_mapopt_id id)
 static void apply_told(struct state *s, const struct maps_entry *e, const struct state_dev *d)
 {
 	struct ibnbd_map want = e->map, now = e->map;
-	char is[IBNBD_NAME_LEN + 32], says[sizeof(is)], *why = NULL;
+	char is[IBNBD_NAME_LEN + 32], says[sizeof(is)], *why __free(free) = NULL;
 	bool told = false, shared = false;
 	enum ibnbd_mapopt_id id;
 
-	if (live_map(&now, s, d, &why)) {
-		free(why);
+	if (live_map(&now, s, d, &why))
 		return;
-	}
 	for (id = 0; id < IBNBD_MAPOPT_COUNT; id++) {
 		if ((APPLY_DONE & 1u << id) ||
 		    (apply_shared(id) && !ibnbd_map_given(&e->map, id)))
@@ -220,14 +202,15 @@ int cmd_maps_apply_run(struct cmd_args *a)
 {
 	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	struct state *s __free(state_free) = NULL;
-	int sum, rc;
-	bool first = true, refused;
+	struct say_sum sum = { 0 };
+	bool refused;
 	size_t i;
+	int rc;
 
 	refused = maps_say_refused(m);
-	sum = m->nr || ARG(a, prune) ? mapping_driver(!ARG(a, no_modprobe)) : SAY_DONE;
+	sum.rc = m->nr || ARG(a, prune) ? mapping_driver(!ARG(a, no_modprobe)) : SAY_DONE;
 	s = state_read();
-	for (i = 0; i < m->nr && (!sum || !first); i++) {
+	for (i = 0; i < m->nr && (!sum.rc || sum.any); i++) {
 		struct maps_entry *e = &m->entries[i];
 		struct state_dev *d;
 
@@ -240,21 +223,20 @@ int cmd_maps_apply_run(struct cmd_args *a)
 			continue;
 		else
 			rc = maps_run_start(e, 0);
-		sum = say_join(sum, rc, first);
-		first = false;
+		say_sum(&sum, rc);
 	}
-	if (!sum || !first) {
+	if (!sum.rc || sum.any) {
 		if (ARG(a, prune) && m->nr_errors) {
 			/* A line with a mistake looks like one that was removed. */
 			say_error(SAY_USAGE, "maps.conf has mistakes; nothing is unmapped");
-			say_hint("ibnbd maps check");
-			sum = say_join(sum, SAY_USAGE, first);
+			say_sum(&sum, say_hint("ibnbd maps check"));
 		} else {
 			rc = apply_prune(a, m, s);
-			sum = rc ? say_join(sum, rc, first) : sum;
+			if (rc)
+				say_sum(&sum, rc);
 		}
 	}
 	if (refused)
-		sum = say_join(sum, SAY_USAGE, first);
-	return sum;
+		say_sum(&sum, SAY_USAGE);
+	return sum.rc;
 }

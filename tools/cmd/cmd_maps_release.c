@@ -47,9 +47,8 @@ static int64_t release_hold(const struct state_dev *d)
 
 static int release_write(const struct state_dev *d, int64_t hold)
 {
-	char *file __free(free) = say_fmt("%s/ibnbd/hold", d->dir),
-	     *text __free(free) = say_fmt("%" PRId64, hold);
-	int rc = sysfs_write(file, text);
+	char *text __free(free) = say_fmt("%" PRId64, hold);
+	int rc = sysfs_write(d->dir, "ibnbd/hold", text);
 
 	if (rc)
 		rc = say_error(SAY_FAILED, "%s: cannot set hold: %s", d->path, strerror(rc));
@@ -75,10 +74,9 @@ static bool release_parse(const char *line, int64_t *before, int64_t *set, const
  */
 static char *release_still(struct state *s, const char *file)
 {
-	char *text __free(free) = sysfs_text(file), *kept = say_dup(""), *line, *save = NULL;
+	char *text __free(free) = sysfs_text(file), *kept = say_dup(""), *line, *rest = text;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
+	while ((line = strsep(&rest, "\n"))) {
 		int64_t before, set;
 		const char *name;
 		size_t i;
@@ -89,12 +87,8 @@ static char *release_still(struct state *s, const char *file)
 			struct state_dev *d = &s->devs[i];
 			char *link __free(free) = state_dev_link(d->session, d->device_path);
 
-			if (!strcmp(link, name) && d->hold == set && release_hold(d) == d->hold) {
-				char *longer = say_fmt("%s%s\n", kept, line);
-
-				free(kept);
-				kept = longer;
-			}
+			if (!strcmp(link, name) && d->hold == set && release_hold(d) == d->hold)
+				say_append(&kept, "%s\n", line);
 		}
 	}
 	return kept;
@@ -111,28 +105,24 @@ static int release_put(const char *file, const char *text)
 
 static int release_remember(struct state *s)
 {
-	char *file __free(free) = sysfs_root(RELEASE_FILE), *text = release_still(s, file);
+	char *file __free(free) = sysfs_root(RELEASE_FILE),
+	     *text __free(free) = release_still(s, file);
 	int rc = SAY_DONE, err;
 	size_t i;
 
 	for (i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
-		char *link, *longer;
+		char *link __free(free) = NULL;
 
 		if (release_hold(d) == d->hold)
 			continue;
 		link = state_dev_link(d->session, d->device_path);
-		longer = say_fmt("%s%" PRId64 " %" PRId64 " %s\n", text, d->hold, release_hold(d),
-				 link);
-		free(text);
-		free(link);
-		text = longer;
+		say_append(&text, "%" PRId64 " %" PRId64 " %s\n", d->hold, release_hold(d), link);
 	}
 	err = *text && !sysfs_dry_run ? release_put(file, text) : 0;
 	if (err)
 		rc = say_error(SAY_FAILED, "cannot note hold= in %s: %s; it stays as it is", file,
 			       strerror(err));
-	free(text);
 	return rc;
 }
 
@@ -173,7 +163,7 @@ static int release_restore(struct state *s, const char *line)
 				 RELEASE_FILE, line);
 	for (i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
-		char *link = state_dev_link(d->session, d->device_path);
+		char *link __free(free) = state_dev_link(d->session, d->device_path);
 
 		if (!strcmp(link, name) && d->hold == set) {
 			rc = release_write(d, before);
@@ -184,7 +174,6 @@ static int release_restore(struct state *s, const char *line)
 					 " seconds again",
 					 d->path, before);
 		}
-		free(link);
 	}
 	return rc;
 }

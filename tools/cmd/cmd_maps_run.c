@@ -103,10 +103,10 @@ static int run_taken(const struct maps_entry *e, int rc)
 
 int maps_run_verify(const struct maps_entry *e)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = maps_run_mapped(s, e);
 	int rc = SAY_DONE;
-	char *why = NULL;
+	char *why __free(free) = NULL;
 
 	if (d && maps_given(e, MAPS_size) && d->size != SYSFS_UNKNOWN &&
 	    d->size != e->number[MAPS_size])
@@ -118,9 +118,7 @@ int maps_run_verify(const struct maps_entry *e)
 		rc = say_error(SAY_FAILED, "%s is not the disk of %s: %s; unmapped again", d->path,
 			       e->name, why);
 		mapping_unmap(d, true, MAPPING_WAIT);
-		free(why);
 	}
-	state_free(s);
 	return rc;
 }
 
@@ -145,14 +143,13 @@ void maps_run_shared(const struct ibnbd_map *map)
 static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 {
 	struct ibnbd_map map = e->map;
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_dev *there = maps_run_mapped(s, e);
-	char *kname = NULL;
+	char *kname __free(free) = NULL;
 	int rc, err;
 
 	if (there)
 		settle_made(there->kname, 0);
-	state_free(s);
 	*why = NULL;
 	*hope = RUN_LATER;
 	if (there)
@@ -175,7 +172,6 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 	if (!rc && kname && !sysfs_dry_run)
 		printf("%s: /dev/%s\n", e->name, kname);
 	fflush(stdout);
-	free(kname);
 	return rc;
 }
 
@@ -190,33 +186,28 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 	unsigned int tries = 0, refused = 0;
 	bool wait = maps_given(e, MAPS_wait);
 	enum run_hope hope;
-	char *why;
 	int rc;
 
 	for (;;) {
+		char *why __free(free) = NULL;
+
 		rc = run_try(e, &why, &hope);
 		if (!rc) {
 			if (tries)
 				say_warn("%s: mapped at last, after %u failures and %.0f seconds",
 					 e->name, tries, run_now() - begin);
 			notify_systemd("READY=1\nSTATUS=mapped");
-			free(why);
 			return SAY_DONE;
 		}
 		tries++;
 		refused += hope == RUN_REFUSED;
 		if (run_power_of_two(tries)) {
-			const char *hint = NULL;
-
 			say_error(rc, "%s: cannot map %s of session %s: %s", e->name,
 				  e->map.device_path, e->map.sessname, why ? why : "?");
 			if (tries == 1 && rc == SAY_UNREACHABLE)
-				hint = mapping_hint(NULL, ETIMEDOUT);
-			if (hint)
-				say_hint("%s", hint);
+				say_hint("%s", mapping_hint(NULL, NULL, ETIMEDOUT));
 		}
 		notify_systemd("STATUS=not mapped yet, tried %u times: %s", tries, why ? why : "?");
-		free(why);
 		if (timeout == 0 || hope == RUN_NEVER || sysfs_dry_run ||
 		    (wait && refused >= RUN_REFUSALS))
 			return rc;
@@ -283,43 +274,40 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 /* Is there a line that should be mapped and is not? If there is none, the driver is not loaded. */
 static bool run_missing(const struct maps *m)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	bool any = false;
 	size_t i;
 
 	for (i = 0; i < m->nr; i++)
 		any |= !m->entries[i].bad && !maps_given(&m->entries[i], MAPS_noauto) &&
 		       !maps_run_mapped(s, &m->entries[i]);
-	state_free(s);
 	return any;
 }
 
 int cmd_maps_start_run(struct cmd_args *a)
 {
 	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
-	int sum = SAY_DONE, driver = ARG(a, missing) && !run_missing(m) ?
-					     SAY_DONE :
-					     mapping_driver(!ARG(a, no_modprobe));
-	bool first = true;
+	int driver = ARG(a, missing) && !run_missing(m) ? SAY_DONE :
+							  mapping_driver(!ARG(a, no_modprobe));
+	struct say_sum sum = { 0 };
 	size_t i;
 
 	notify_open();
 	srand48((long)getpid() ^ (long)time(NULL));
 	if (ARG(a, missing)) {
 		maps_say_refused(m);
-		sum = driver;
+		sum.rc = driver;
 	}
 	for (i = 0; !driver && ARG(a, missing) && i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
 		if (e->bad || maps_given(e, MAPS_noauto))
 			continue;
-		sum = say_join(sum, maps_run_start(e, 0), first);
-		first = false;
+		say_sum(&sum, maps_run_start(e, 0));
 	}
 	for (i = 0; !ARG(a, missing) && i < a->nr_words; i++)
-		sum = say_join(sum, run_start_named(a, m, a->words[i], driver), !i);
-	return sum;
+		say_sum(&sum, run_start_named(a, m, a->words[i], driver));
+	return sum.rc;
 }
 
 /* ---- stop ---- */
@@ -334,15 +322,14 @@ static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 {
 	bool let_go = d->paths_up == 0 && d->hold != 0 && d->hold != SYSFS_UNKNOWN &&
 		      !ARG(a, force) && mapping_only_udev(d);
-	char *file __free(free) = say_fmt("%s/ibnbd/hold", d->dir),
-	     *before __free(free) = say_fmt("%lld", (long long)d->hold);
+	char *before __free(free) = say_fmt("%lld", (long long)d->hold);
 	int rc;
 
 	if (let_go)
-		sysfs_write(file, "0");
+		sysfs_write(d->dir, "ibnbd/hold", "0");
 	rc = mapping_unmap(d, ARG(a, force), wait);
 	if (let_go && rc == SAY_BUSY)
-		sysfs_write(file, before);
+		sysfs_write(d->dir, "ibnbd/hold", before);
 	return rc;
 }
 
@@ -354,7 +341,6 @@ static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
 static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_entry *e, int wait)
 {
 	struct state_dev *d = maps_run_mapped(s, e);
-	char **users;
 
 	if (!d)
 		return SAY_DONE;
@@ -363,13 +349,12 @@ static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_e
 		return SAY_DONE;
 	}
 	if (!ARG(a, force) && mapping_built_upon(d)) {
+		char **users __free(sysfs_list_free) = mapping_users(d);
 		size_t i;
 
 		say_error(SAY_BUSY, "%s (%s) is in use and stays mapped", e->name, d->path);
-		users = mapping_users(d);
 		for (i = 0; users[i]; i++)
 			say_hint("%s", users[i]);
-		sysfs_list_free(users);
 		return SAY_BUSY;
 	}
 	return run_unmap(a, d, wait);
@@ -377,15 +362,14 @@ static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_e
 
 int cmd_maps_stop_run(struct cmd_args *a)
 {
-	struct maps *m = maps_load(VALUE(a, file));
-	struct state *s = state_read();
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
+	struct state *s __free(state_free) = state_read();
 	int64_t wait = MAPPING_WAIT;
-	int sum = SAY_DONE, rc;
+	struct say_sum sum = { cmd_wait_for(a, &wait) };
 	size_t i;
+	int rc;
 
-	if (VALUE(a, timeout) && (!maps_span(VALUE(a, timeout), &wait) || wait < 0 || wait > 86400))
-		sum = say_error(SAY_USAGE, "--wait %s: seconds are expected", VALUE(a, timeout));
-	for (i = 0; i < a->nr_words && sum != SAY_USAGE; i++) {
+	for (i = 0; i < a->nr_words && sum.rc != SAY_USAGE; i++) {
 		char *name __free(free) = run_name(a->words[i]);
 		struct maps_entry *e = maps_find(m, name);
 
@@ -396,9 +380,7 @@ int cmd_maps_stop_run(struct cmd_args *a)
 				SAY_NOTHING,
 				"maps stop: maps.conf has no usable line \"%s\", and nothing else is touched",
 				name);
-		sum = say_join(sum, rc, !i);
+		say_sum(&sum, rc);
 	}
-	state_free(s);
-	maps_free(m);
-	return sum;
+	return sum.rc;
 }

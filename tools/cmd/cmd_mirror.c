@@ -45,8 +45,7 @@ static int one_open(struct one *o, const char *name, bool change)
 			return SAY_DONE;
 		}
 	say_error(SAY_NOTHING, "there is no mirror %s", name);
-	say_hint("ibnbd mirror status");
-	return SAY_NOTHING;
+	return say_hint("ibnbd mirror status");
 }
 
 static int one_not_running(const struct one *o)
@@ -54,8 +53,7 @@ static int one_not_running(const struct one *o)
 	if (o->m.runs)
 		return SAY_DONE;
 	say_error(SAY_NOTHING, "mirror %s is not started", o->m.conf->name);
-	say_hint("ibnbd mirror assemble %s", o->m.conf->name);
-	return SAY_NOTHING;
+	return say_hint("ibnbd mirror assemble %s", o->m.conf->name);
 }
 
 /* ---- status ---- */
@@ -123,8 +121,7 @@ static int check_can(const struct mirror *m)
 		if (m->leg[i].md != MIRROR_IN_SYNC || m->leg[i].disk != MIRROR_OPEN) {
 			say_error(SAY_BUSY, "mirror %s: %s is not there to be compared",
 				  m->conf->name, m->conf->leg[i].name);
-			say_hint("ibnbd mirror status %s", m->conf->name);
-			return SAY_BUSY;
+			return say_hint("ibnbd mirror status %s", m->conf->name);
 		}
 	if (check_idle(m))
 		return SAY_DONE;
@@ -136,7 +133,7 @@ int cmd_mirror_check_run(struct cmd_args *a)
 	const struct timespec step = { .tv_nsec = 200000000 };
 	struct one o;
 	int rc = one_open(&o, a->words[0], false), err;
-	char *file;
+	char *dir __free(free) = NULL;
 	int64_t n;
 
 	if (!rc)
@@ -144,9 +141,8 @@ int cmd_mirror_check_run(struct cmd_args *a)
 	if (!rc)
 		rc = check_can(&o.m);
 	if (!rc) {
-		file = sysfs_path("block/%s/md/sync_action", o.m.md);
-		err = sysfs_write(file, "check");
-		free(file);
+		dir = sysfs_path("block/%s/md", o.m.md);
+		err = sysfs_write(dir, "sync_action", "check");
 		if (err)
 			rc = say_error(say_exit_of(err), "mirror %s: md does not compare: %s",
 				       a->words[0], strerror(err));
@@ -155,8 +151,7 @@ int cmd_mirror_check_run(struct cmd_args *a)
 		;
 	if (!rc) {
 		n = mirror_mismatch(&o.m);
-		mirror_free(&o.m);
-		mirror_read(&o.m, o.m.conf, NULL);
+		mirror_again(&o.m);
 		if (!sysfs_dry_run)
 			rc = check_can(&o.m);	/* one went meanwhile */
 		if (!rc && !ARG(a, json) && !sysfs_dry_run)
@@ -228,7 +223,7 @@ int cmd_mirror_stop_run(struct cmd_args *a)
 	struct one o;
 	int rc = one_open(&o, a->words[0], true);
 	bool open = false, waits = false;
-	char *md, *said;
+	char *md __free(free) = NULL, *said __free(free) = NULL;
 	size_t i;
 
 	if (!rc && !o.m.md)
@@ -248,8 +243,6 @@ int cmd_mirror_stop_run(struct cmd_args *a)
 		if (MD_RUN(&said, "--stop", md))
 			rc = say_error(SAY_BUSY, "mirror %s: cannot stop it: %s", a->words[0],
 				       said ? said : "?");
-		free(said);
-		free(md);
 	}
 	one_close(&o);
 	return rc;

@@ -79,7 +79,7 @@ static char *monitor_detail(const char *buf, size_t n)
 /* add@/devices/virtual/block/ibnbd0\0ACTION=add\0... */
 static void monitor_uevent(struct monitor *m, int fd)
 {
-	char buf[8192], *at, *name, *detail;
+	char buf[8192], *at, *name, *detail __free(free) = NULL;
 	ssize_t n = recv(fd, buf, sizeof(buf) - 1, 0);
 
 	if (n <= 0)
@@ -92,7 +92,6 @@ static void monitor_uevent(struct monitor *m, int fd)
 	*at = 0;
 	detail = monitor_detail(at + 1, n - (at + 1 - buf));
 	monitor_tell(m, "device", name + 1, buf, detail);
-	free(detail);
 }
 
 static const struct state_path *monitor_find(struct state *s, const struct state_path *p)
@@ -122,7 +121,7 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 			monitor_tell(m, "session", s->name, "add", NULL);
 		for (j = 0; j < (size_t)s->nr_paths; j++) {
 			const struct state_path *p = &s->paths[j], *b = monitor_find(old, p);
-			char *object;
+			char *object __free(free) = NULL;
 
 			if (b && monitor_same(p->state, b->state) &&
 			    monitor_same(p->state_detail, b->state_detail))
@@ -130,20 +129,18 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 			object = say_fmt("%s %s", p->session, p->name);
 			monitor_tell(m, "path", object, b ? p->state ? p->state : "change" : "add",
 				     p->state_detail);
-			free(object);
 		}
 	}
 	for (i = 0; i < old->nr_sessions; i++) {
 		const struct state_session *s = &old->sessions[i];
 
 		for (j = 0; j < (size_t)s->nr_paths; j++) {
-			char *object;
+			char *object __free(free) = NULL;
 
 			if (monitor_find(now, &s->paths[j]))
 				continue;
 			object = say_fmt("%s %s", s->name, s->paths[j].name);
 			monitor_tell(m, "path", object, "remove", NULL);
-			free(object);
 		}
 		if (!state_session(now, s->name))
 			monitor_tell(m, "session", s->name, "remove", NULL);
@@ -171,19 +168,12 @@ int cmd_monitor_run(struct cmd_args *a)
 	int64_t wait = MAPS_FOREVER;
 	struct state *now, *old;
 	struct pollfd p;
-	char *end_of_count;
 	time_t end = 0;
-	int rc = SAY_DONE;
+	int rc = cmd_count(a, &m.left);
 
-	if (VALUE(a, count)) {
-		m.left = strtol(VALUE(a, count), &end_of_count, 10);
-		if (m.left < 1 || *end_of_count)
-			return say_error(SAY_USAGE, "monitor: --count %s: a number is expected",
-					 VALUE(a, count));
-	}
-	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &wait))
-		return say_error(SAY_USAGE, "monitor: --wait %s: a time is expected",
-				 VALUE(a, timeout));
+	rc = rc ? rc : cmd_wait(a, &wait);
+	if (rc)
+		return rc;
 	if (wait != MAPS_FOREVER)
 		end = time(NULL) + (time_t)wait;
 	p = (struct pollfd){ .fd = mapping_uevents(), .events = POLLIN };

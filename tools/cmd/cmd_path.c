@@ -21,7 +21,7 @@ static struct state_session *path_session(struct state *s, const char *word)
 static int path_no_session(struct state *s, const char *name)
 {
 	const char *near = NULL;
-	char *why;
+	char *why __free(free) = NULL;
 	size_t i;
 
 	state_meant(s->sessions, s->nr_sessions, sizeof(*s->sessions), state_is_session, name,
@@ -35,18 +35,16 @@ static int path_no_session(struct state *s, const char *name)
 	else
 		say_error(SAY_NOTHING, "%s: no such session%s", name,
 			  s->nr_sessions ? "" : ", there is none at all");
-	say_hint(s->nr_sessions ? "ibnbd session list" :
-				  "ibnbd map DEVICE SESSION ADDRESS makes one");
-	free(why);
-	return SAY_NOTHING;
+	return say_hint(s->nr_sessions ? "ibnbd session list" :
+					 "ibnbd map DEVICE SESSION ADDRESS makes one");
 }
 
 /* ---- add ---- */
 
 static int path_add_one(struct cmd_args *a, const struct state_session *sess, const char *word)
 {
-	struct ibtrs_addr_pair one, *pairs = &one, *named = NULL;
-	char text[IBTRS_PATH_STR_MAX], *file, *why, *said;
+	struct ibtrs_addr_pair one, *pairs = &one, *named __free(free) = NULL;
+	char text[IBTRS_PATH_STR_MAX], *why __free(free) = NULL, *said __free(free) = NULL;
 	const char *reason = "not an address";
 	const struct mapping_bar *barred;
 	size_t nr = 1, i;
@@ -56,45 +54,35 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		if (!host_is_name(word, strlen(word))) {
 			say_error(SAY_USAGE, "path add: \"%s\": %s", word,
 				  host_wrong(word, strlen(word), reason));
-			say_hint(
+			return say_hint(
 				"[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
-			return SAY_USAGE;
 		}
-		if (host_resolve(word, &named, &nr, &why)) {
-			say_error(SAY_UNREACHABLE, "path add: %s", why);
-			free(why);
-			return SAY_UNREACHABLE;
-		}
+		if (host_resolve(word, &named, &nr, &why))
+			return say_error(SAY_UNREACHABLE, "path add: %s", why);
 		pairs = named;
 	}
-	file = say_fmt("%s/add_path", sess->dir);
 	for (i = 0; i < nr && (!i || say_exit_of(err) == SAY_UNREACHABLE); i++) {
 		ibtrs_addr_pair_format(&pairs[i], text, sizeof(text));
-		err = sysfs_write(file, text);
+		err = sysfs_write(sess->dir, "add_path", text);
 	}
-	barred = err ? mapping_barred(file, err) : NULL;
-	free(file);
-	one = pairs[i - 1];
-	free(named);
+	barred = err ? mapping_barred(sess->dir, "add_path", err) : NULL;
 	if (err == EEXIST && ARG(a, idempotent))
 		err = 0;
 	if (!err)
 		return SAY_DONE;
 	/* The message of the driver or of the server; there is none if no attempt was made. */
 	said = barred ? say_dup(barred->why) : sysfs_attr(sess->dir, "last_error");
-	why = barred || err == EEXIST || err == EACCES ? NULL : host_wrong_source(&one);
+	why = barred || err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pairs[i - 1]);
 	rc = say_exit_of(err);
 	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
 		  said		? said :
 		  err == EEXIST ? "it is there already" :
 				  strerror(err),
 		  why ? "; " : "", why ? why : "");
-	free(said);
-	free(why);
 	if (barred)
 		say_hint("%s", barred->hint);
 	else if (rc == SAY_UNREACHABLE)
-		say_hint("%s", mapping_hint(NULL, err));
+		say_hint("%s", mapping_hint(NULL, NULL, err));
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
 	return rc;
@@ -115,19 +103,18 @@ static void path_shared(const char *session)
 
 int cmd_path_add_run(struct cmd_args *a)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = path_session(s, a->words[0]);
-	int sum = SAY_DONE;
+	struct say_sum sum = { 0 };
 	size_t i;
 
 	if (!sess)
-		sum = path_no_session(s, a->words[0]);
-	for (i = 1; sess && i < a->nr_words; i++)
-		sum = say_join(sum, path_add_one(a, sess, a->words[i]), i == 1);
-	if (sess && !sum && !sysfs_dry_run)
+		return path_no_session(s, a->words[0]);
+	for (i = 1; i < a->nr_words; i++)
+		say_sum(&sum, path_add_one(a, sess, a->words[i]));
+	if (!sum.rc && !sysfs_dry_run)
 		path_shared(sess->name);
-	state_free(s);
-	return sum;
+	return sum.rc;
 }
 
 /* ---- remove, disconnect, reconnect ---- */
@@ -141,17 +128,14 @@ static bool path_addr_is(const char *addr, const char *word)
 static bool path_is(const struct state_path *p, const char *word)
 {
 	const char *colon = strrchr(word, ':'), *cut = strpbrk(word, "@,");
-	char *src;
-	bool both;
+	char *src __free(free) = NULL;
 
 	if (!strcmp(p->name, word) || path_addr_is(p->src_addr, word) ||
 	    path_addr_is(p->dst_addr, word))
 		return true;
 	if (cut) {
 		src = say_fmt("%.*s", (int)(cut - word), word);
-		both = path_addr_is(p->src_addr, src) && path_addr_is(p->dst_addr, cut + 1);
-		free(src);
-		return both;
+		return path_addr_is(p->src_addr, src) && path_addr_is(p->dst_addr, cut + 1);
 	}
 	return colon && p->hca_name && strlen(p->hca_name) == (size_t)(colon - word) &&
 	       !strncmp(p->hca_name, word, (size_t)(colon - word)) &&
@@ -183,7 +167,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 		   struct path_order o)
 {
 	const struct mapping_bar *barred;
-	char *file, *detail;
+	char *detail __free(free) = NULL;
 	int err;
 
 	if (o.takes_away && path_up(p) && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
@@ -191,8 +175,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 			  "%s is the last path of session %s that works, and %lld device%s need it",
 			  p->name, sess->name, (long long)sess->nr_devices,
 			  sess->nr_devices == 1 ? "" : "s");
-		say_hint("--force");
-		return SAY_BUSY;
+		return say_hint("--force");
 	}
 	if (o.wants_up && path_up(p)) {
 		if (ARG(a, idempotent) || ARG(a, all))
@@ -200,10 +183,8 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 		return say_error(SAY_ALREADY, "path %s of session %s is connected", p->name,
 				 sess->name);
 	}
-	file = say_fmt("%s/%s", p->dir, o.file);
-	err = sysfs_write(file, "1");
-	barred = err ? mapping_barred(file, err) : NULL;
-	free(file);
+	err = sysfs_write(p->dir, o.file, "1");
+	barred = err ? mapping_barred(p->dir, o.file, err) : NULL;
 	if (!err) {
 		if (o.takes_away && path_up(p))
 			sess->nr_up--;
@@ -219,7 +200,6 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 		say_hint("%s", barred ? barred->hint : "ibnbd doctor");
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
-	free(detail);
 	return say_exit_of(err);
 }
 
@@ -247,18 +227,16 @@ static int path_one_word(struct cmd_args *a, struct state_session *sess, const c
 		say_error(SAY_USAGE, "%s stands for %zu paths of session %s", word, nr, sess->name);
 	else
 		say_error(SAY_NOTHING, "session %s has no path %s", sess->name, word);
-	say_hint("ibnbd path list %s", sess->name);
-	return nr ? SAY_USAGE : SAY_NOTHING;
+	return say_hint("ibnbd path list %s", sess->name);
 }
 
 int cmd_path_order_run(struct cmd_args *a)
 {
 	struct path_order o = path_order(a->cmd);
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = a->nr_words ? path_session(s, a->words[0]) : NULL;
-	int sum = SAY_DONE;
+	struct say_sum sum = { 0 };
 	size_t i, j;
-	bool first = true;
 
 	/* The rnbd tool names paths without their session. */
 	if (!sess && a->nr_words && strchr(a->words[0], '@')) {
@@ -266,97 +244,74 @@ int cmd_path_order_run(struct cmd_args *a)
 			for (j = 0; j < (size_t)s->sessions[i].nr_paths && !sess; j++)
 				if (path_is(&s->sessions[i].paths[j], a->words[0]))
 					sess = &s->sessions[i];
-		if (sess) {
-			sum = path_one_word(a, sess, a->words[0], o);
-			first = false;
-		}
+		if (sess)
+			say_sum(&sum, path_one_word(a, sess, a->words[0], o));
 	}
-	if (!sess && a->nr_words) {
-		sum = path_no_session(s, a->words[0]);
-	} else if (ARG(a, all)) {
-		for (i = 0; i < s->nr_sessions; i++)
-			for (j = 0; (!sess || sess == &s->sessions[i]) &&
-				    j < (size_t)s->sessions[i].nr_paths;
-			     j++, first = false)
-				sum = say_join(sum,
-					       path_do(a, &s->sessions[i], &s->sessions[i].paths[j],
-						       o),
-					       first);
-	} else if (a->nr_words < 2 && first) {
-		sum = say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name,
-				a->words[0]);
-		say_hint("ibnbd path list %s", a->words[0]);
-	} else {
-		for (i = 1; i < a->nr_words; i++, first = false)
-			sum = say_join(sum, path_one_word(a, sess, a->words[i], o), first);
+	if (!sess && a->nr_words)
+		return path_no_session(s, a->words[0]);
+	if (!ARG(a, all) && a->nr_words < 2 && !sum.any) {
+		say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name, a->words[0]);
+		return say_hint("ibnbd path list %s", a->words[0]);
 	}
-	state_free(s);
-	return sum;
+	for (i = 0; ARG(a, all) && i < s->nr_sessions; i++) {
+		struct state_session *of = &s->sessions[i];
+
+		for (j = 0; (!sess || sess == of) && j < (size_t)of->nr_paths; j++)
+			say_sum(&sum, path_do(a, of, &of->paths[j], o));
+	}
+	for (i = 1; !ARG(a, all) && i < a->nr_words; i++)
+		say_sum(&sum, path_one_word(a, sess, a->words[i], o));
+	return sum.rc;
 }
 
 int cmd_session_reconnect_run(struct cmd_args *a)
 {
 	struct path_order o = { "reconnect", "reconnect", false, true };
-	struct state *s = state_read();
-	int sum = SAY_DONE, rc;
-	bool first = true;
+	struct state *s __free(state_free) = state_read();
+	struct say_sum sum = { 0 };
 	size_t i, j;
 
 	for (i = 0; i < (ARG(a, all) ? s->nr_sessions : a->nr_words); i++) {
 		struct state_session *sess = ARG(a, all) ? &s->sessions[i] :
 							   path_session(s, a->words[i]);
 
-		if (!sess) {
-			sum = say_join(sum, path_no_session(s, a->words[i]), first);
-			first = false;
-			continue;
-		}
-		for (j = 0; j < (size_t)sess->nr_paths; j++) {
-			if (path_up(&sess->paths[j]))
-				continue;
-			rc = path_do(a, sess, &sess->paths[j], o);
-			sum = say_join(sum, rc, first);
-			first = false;
-		}
+		if (!sess)
+			say_sum(&sum, path_no_session(s, a->words[i]));
+		for (j = 0; sess && j < (size_t)sess->nr_paths; j++)
+			if (!path_up(&sess->paths[j]))
+				say_sum(&sum, path_do(a, sess, &sess->paths[j], o));
 	}
-	state_free(s);
-	return sum;
+	return sum.rc;
 }
 
 /* ---- policy ---- */
 
 int cmd_path_policy_run(struct cmd_args *a)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = path_session(s, a->words[0]);
 	const struct mapping_bar *barred;
 	struct ibnbd_mapopt_err err;
 	struct ibnbd_map map;
-	char word[32], *file;
-	int rc = SAY_DONE, e;
+	char word[32];
+	int e;
 
-	if (!sess) {
-		rc = path_no_session(s, a->words[0]);
-	} else if (a->nr_words == 1) {
+	if (!sess)
+		return path_no_session(s, a->words[0]);
+	if (a->nr_words == 1) {
 		puts(sess->policy ? sess->policy : "unknown");
-	} else {
-		ibnbd_mapopt_init(&map);
-		if (ibnbd_mapopt_set(&map, "policy", a->words[1], &err)) {
-			rc = say_error(SAY_USAGE, "path policy: %s", err.msg);
-		} else {
-			ibnbd_mapopt_word(IBNBD_OPT_policy, map.policy, word, sizeof(word));
-			file = say_fmt("%s/mpath_policy", sess->dir);
-			e = sysfs_write(file, word);
-			barred = e ? mapping_barred(file, e) : NULL;
-			free(file);
-			if (e)
-				say_error(0, "cannot set the policy of session %s: %s", sess->name,
-					  barred ? barred->why : strerror(e));
-			if (barred)
-				say_hint("%s", barred->hint);
-			rc = say_exit_of(e);
-		}
+		return SAY_DONE;
 	}
-	state_free(s);
-	return rc;
+	ibnbd_mapopt_init(&map);
+	if (ibnbd_mapopt_set(&map, "policy", a->words[1], &err))
+		return say_error(SAY_USAGE, "path policy: %s", err.msg);
+	ibnbd_mapopt_word(IBNBD_OPT_policy, map.policy, word, sizeof(word));
+	e = sysfs_write(sess->dir, "mpath_policy", word);
+	barred = e ? mapping_barred(sess->dir, "mpath_policy", e) : NULL;
+	if (e)
+		say_error(0, "cannot set the policy of session %s: %s", sess->name,
+			  barred ? barred->why : strerror(e));
+	if (barred)
+		say_hint("%s", barred->hint);
+	return say_exit_of(e);
 }

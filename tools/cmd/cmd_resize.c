@@ -9,57 +9,48 @@
 
 int cmd_resize_run(struct cmd_args *a)
 {
-	char *why, *file, *text, *old, *new;
+	static const char file[] = "ibnbd/resize";
+	char *why __free(free) = NULL, *text __free(free) = NULL, *old __free(free) = NULL,
+	     *new __free(free) = NULL;
 	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev(s, a->words[0], &why);
 	struct settle *udev;
 	int64_t bytes;
-	int rc, err;
+	bool barred;
+	int err;
 
 	if (!d) {
-		rc = say_error(SAY_NOTHING, "%s", why);
-		say_hint("ibnbd list");
-		free(why);
-		return rc;
+		say_error(SAY_NOTHING, "%s", why);
+		return say_hint("ibnbd list");
 	}
 	if (!maps_size(a->words[1], &bytes) || bytes % 512 || !bytes) {
 		say_error(SAY_USAGE, "resize: \"%s\" is not a size", a->words[1]);
-		say_hint(
+		return say_hint(
 			"bytes in steps of 512, or with K, M, G, T, P, E, or s for sectors: 10G, 20971520s");
-		return SAY_USAGE;
 	}
 	old = table_size(d->size, false);
 	new = table_size(bytes, false);
 	if (bytes < d->size && !ARG(a, force)) {
-		rc = say_error(SAY_USAGE,
-			       "resize: %s would shrink from %s to %s, and lose what is behind",
-			       d->path, old, new);
-		say_hint("--force");
-	} else {
-		file = say_fmt("%s/ibnbd/resize", d->dir);
-		text = say_fmt("%lld", (long long)(bytes / 512));
-		udev = settle_look(d->kname);
-		err = sysfs_write(file, text);
-		settle_changed(udev, !err && bytes != d->size);
-		free(text);
-		rc = say_exit_of(err);
-		if (err) {
-			bool barred = mapping_barred(file, err);
-
-			why = err == ENOENT && !barred ? say_dup("it is not open") :
-							 mapping_reason(file, err);
-			say_error(0, "cannot resize %s: %s", d->path, why);
-			if (barred)
-				say_hint("%s", mapping_hint(file, err));
-			else if (err == ENOENT)
-				say_hint("ibnbd remap %s", d->kname);
-			free(why);
-		} else if (say_level >= 0 && !sysfs_dry_run) {
-			printf("%s: %s -> %s\n", d->path, old, new);
-		}
-		free(file);
+		say_error(SAY_USAGE,
+			  "resize: %s would shrink from %s to %s, and lose what is behind", d->path,
+			  old, new);
+		return say_hint("--force");
 	}
-	free(old);
-	free(new);
-	return rc;
+	text = say_fmt("%lld", (long long)(bytes / 512));
+	udev = settle_look(d->kname);
+	err = sysfs_write(d->dir, file, text);
+	settle_changed(udev, !err && bytes != d->size);
+	if (!err && say_level >= 0 && !sysfs_dry_run)
+		printf("%s: %s -> %s\n", d->path, old, new);
+	if (!err)
+		return SAY_DONE;
+	barred = mapping_barred(d->dir, file, err);
+	why = err == ENOENT && !barred ? say_dup("it is not open") :
+					 mapping_reason(d->dir, file, err);
+	say_error(0, "cannot resize %s: %s", d->path, why);
+	if (barred)
+		say_hint("%s", mapping_hint(d->dir, file, err));
+	else if (err == ENOENT)
+		say_hint("ibnbd remap %s", d->kname);
+	return say_exit_of(err);
 }

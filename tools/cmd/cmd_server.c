@@ -15,8 +15,7 @@ static int server_loaded(const struct state *s)
 	if (s->server || s->serverd)
 		return SAY_DONE;
 	say_error(SAY_DRIVER, "the driver ibnbd-server is not loaded: this host exports nothing");
-	say_hint("write /etc/ibnbd/server.conf, then: systemctl enable --now ibnbd-server");
-	return SAY_DRIVER;
+	return say_hint("write /etc/ibnbd/server.conf, then: systemctl enable --now ibnbd-server");
 }
 
 /* ---- list, exports ---- */
@@ -24,8 +23,8 @@ static int server_loaded(const struct state *s)
 int cmd_server_list_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_opens, a);
-	struct state_open *opens = NULL;
-	struct state *s;
+	struct state_open *opens __free(free) = NULL;
+	struct state *s __free(state_free) = NULL;
 	size_t i, n = 0;
 
 	if (rc >= 0)
@@ -39,10 +38,7 @@ int cmd_server_list_run(struct cmd_args *a)
 			memcpy(opens + n, s->exports[i].opens, k * sizeof(*opens));
 		n += k;
 	}
-	rc = table_print(&table_opens, opens, n, a);
-	free(opens);
-	state_free(s);
-	return rc;
+	return table_print(&table_opens, opens, n, a);
 }
 
 static bool server_offer_print(const struct server_offer *o, void *arg)
@@ -76,10 +72,10 @@ static void server_exports_more(const char *search, const struct policy_conf *po
 int cmd_server_exports_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_exports, a);
-	struct policy_conf *policy;
-	struct state *s;
+	struct policy_conf *policy __free(policy_conf_free) = NULL;
+	struct state *s __free(state_free) = NULL;
+	char *search __free(free) = NULL;
 	struct json j;
-	char *search;
 
 	if (rc >= 0)
 		return rc;
@@ -90,18 +86,14 @@ int cmd_server_exports_run(struct cmd_args *a)
 		table_json_exports(&j, s);
 		server_policy_json(&j, policy);
 		json_end(&j);
-		rc = SAY_DONE;
-	} else {
-		rc = server_loaded(s);
-		if (!rc)
-			rc = table_print(&table_exports, s->exports, s->nr_exports, a);
-		search = server_offers_search(s);
-		if (!rc && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv) && !ARG(a, noheadings))
-			server_exports_more(search, policy);
-		free(search);
+		return SAY_DONE;
 	}
-	policy_conf_free(policy);
-	state_free(s);
+	rc = server_loaded(s);
+	if (!rc)
+		rc = table_print(&table_exports, s->exports, s->nr_exports, a);
+	search = server_offers_search(s);
+	if (!rc && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv) && !ARG(a, noheadings))
+		server_exports_more(search, policy);
 	return rc;
 }
 
@@ -114,98 +106,88 @@ int cmd_server_close_run(struct cmd_args *a)
 	struct state *s __free(state_free) = state_read();
 	struct state_export *e;
 	struct state_open *of = NULL;
-	int sum = server_loaded(s), err;
-	bool first = true;
+	int rc = server_loaded(s), err;
+	struct say_sum sum = { 0 };
 	char *why __free(free) = NULL;
 	size_t i;
 
+	if (rc)
+		return rc;
 	e = state_meant(s->exports, s->nr_exports, sizeof(*e), state_is_export, name, &why);
 	if (e && session)
 		of = state_meant(e->opens, (size_t)e->nr_opens, sizeof(*of), state_is_open, session,
 				 &why);
 	for (i = 0; !e && i < s->nr_exports; i++)
 		near = say_nearest(name, near, s->exports[i].name);
-	if (!sum && why) {
-		sum = say_error(SAY_NOTHING, "%s", why);
-		say_hint("ibnbd server list");
-		first = false;
-	} else if (!sum && !e) {
-		sum = ARG(a, idempotent) ?
-			      SAY_DONE :
-			      say_error(SAY_NOTHING, "no client has an export %s open%s%s%s", name,
-					near ? ", did you mean \"" : "", near ? near : "",
-					near ? "\"?" : "");
-		first = false;
-	} else if (!sum && !session && !ARG(a, all) && e->nr_opens > 1) {
-		sum = say_error(SAY_USAGE, "%s is open by %lld sessions", name,
-				(long long)e->nr_opens);
-		say_hint("name one, or --all: ibnbd server list");
-		first = false;
-	} else if (!sum && !ARG(a, force) && !sysfs_dry_run) {
-		sum = say_error(
+	if (why) {
+		say_error(SAY_NOTHING, "%s", why);
+		return say_hint("ibnbd server list");
+	}
+	if (!e)
+		return ARG(a, idempotent) ?
+			       SAY_DONE :
+			       say_error(SAY_NOTHING, "no client has an export %s open%s%s%s", name,
+					 near ? ", did you mean \"" : "", near ? near : "",
+					 near ? "\"?" : "");
+	if (!session && !ARG(a, all) && e->nr_opens > 1) {
+		say_error(SAY_USAGE, "%s is open by %lld sessions", name, (long long)e->nr_opens);
+		return say_hint("name one, or --all: ibnbd server list");
+	}
+	if (!ARG(a, force) && !sysfs_dry_run) {
+		say_error(
 			SAY_USAGE,
 			"server close takes a disk away from a machine that may be writing to it");
-		say_hint("--force");
-		first = false;
+		return say_hint("--force");
 	}
-	for (i = 0; !sum && e && i < (size_t)e->nr_opens; i++) {
-		char *file;
-
+	for (i = 0; !sum.rc && i < (size_t)e->nr_opens; i++) {
 		if (session && of != &e->opens[i])
 			continue;
-		file = say_fmt("%s/force_close", e->opens[i].dir);
-		err = sysfs_write(file, "1");
-		free(file);
+		err = sysfs_write(e->opens[i].dir, "force_close", "1");
 		if (err)
 			say_error(0, "cannot close %s of session %s: %s", name, e->opens[i].session,
 				  strerror(err));
-		sum = say_join(sum, say_exit_of(err), first);
-		first = false;
+		say_sum(&sum, say_exit_of(err));
 	}
-	if (first && !sum && e)
-		sum = ARG(a, idempotent) ?
-			      SAY_DONE :
-			      say_error(SAY_NOTHING, "session %s does not have %s open",
-					session ? session : "?", name);
-	return sum;
+	if (!sum.any && !ARG(a, idempotent))
+		return say_error(SAY_NOTHING, "session %s does not have %s open",
+				 session ? session : "?", name);
+	return sum.rc;
 }
 
 int cmd_server_disconnect_run(struct cmd_args *a)
 {
-	struct state *s = state_read();
+	struct state *s __free(state_free) = state_read();
 	struct state_session *sess;
-	int sum = server_loaded(s), err;
-	bool first = true;
+	int rc = server_loaded(s), err;
+	struct say_sum sum = { 0 };
+	char *why __free(free) = NULL;
 	size_t i, j;
-	char *why;
 
+	if (rc)
+		return rc;
 	sess = state_meant(s->srv_sessions, s->nr_srv_sessions, sizeof(*sess), state_is_session,
 			   a->words[0], &why);
-	if (!sum && !sess) {
-		sum = why ? say_error(SAY_NOTHING, "%s", why) :
-			    say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
-		say_hint("ibnbd session list");
+	if (!sess) {
+		if (why)
+			say_error(SAY_NOTHING, "%s", why);
+		else
+			say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
+		return say_hint("ibnbd session list");
 	}
-	for (i = 0; !sum && sess && i < (size_t)sess->nr_paths; i++) {
+	for (i = 0; !sum.rc && i < (size_t)sess->nr_paths; i++) {
 		bool wanted = a->nr_words == 1;
-		char *file;
 
 		for (j = 1; j < a->nr_words; j++)
 			wanted |= escape_means(a->words[j], sess->paths[i].name);
 		if (!wanted)
 			continue;
-		file = say_fmt("%s/disconnect", sess->paths[i].dir);
-		err = sysfs_write(file, "1");
-		free(file);
+		err = sysfs_write(sess->paths[i].dir, "disconnect", "1");
 		if (err)
 			say_error(0, "cannot disconnect %s of session %s: %s", sess->paths[i].name,
 				  sess->name, strerror(err));
-		sum = say_join(sum, say_exit_of(err), first);
-		first = false;
+		say_sum(&sum, say_exit_of(err));
 	}
-	if (!sum && sess && first)
-		sum = say_error(SAY_NOTHING, "session %s has no such path", sess->name);
-	free(why);
-	state_free(s);
-	return sum;
+	if (!sum.any)
+		return say_error(SAY_NOTHING, "session %s has no such path", sess->name);
+	return sum.rc;
 }

@@ -21,48 +21,42 @@
 
 /* ---- modules ---- */
 
+static char *host_text(const char *name, const char *more)
+{
+	char *path __free(free) = sysfs_root("%s%s", name, more);
+
+	return sysfs_text(path);
+}
+
 static char *host_release(void)
 {
-	char *path = sysfs_root("/proc/sys/kernel/osrelease"), *text = sysfs_text(path);
+	char *text = host_text("/proc/sys/kernel/osrelease", "");
 	struct utsname u;
 
-	free(path);
 	if (!text && !uname(&u))
 		text = say_dup(u.release);
 	return text ? text : say_dup("?");
 }
 
-static bool host_has(const char *fmt, const char *release, const char *rest)
+/* Is there such a file of this kernel? */
+static bool host_has(const char *release, const char *file)
 {
-	char *below __free(free) = say_fmt("%s%s%s", fmt, release, rest),
-	     *path __free(free) = sysfs_root(below);
+	char *path __free(free) = sysfs_root("/lib/modules/%s%s", release, file);
 
 	return sysfs_exists(path);
 }
 
-static char *host_text(const char *fmt, const char *word)
-{
-	char *below __free(free) = say_fmt("%s%s", fmt, word),
-	     *path __free(free) = sysfs_root(below), *text = sysfs_text(path);
-
-	return text;
-}
-
 static bool host_id_is(const char *text, const char *word)
 {
-	const char *id = strstr(text, "\nID="), *like = strstr(text, "\nID_LIKE=");
-	char *line;
+	static const char *const keys[] = { "\nID=", "\nID_LIKE=" };
 	bool yes = false;
-	int i;
+	size_t i;
 
-	for (i = 0; i < 2; i++) {
-		const char *p = i ? like : id;
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		const char *at = strstr(text, keys[i]);
 
-		if (!p)
-			continue;
-		line = say_fmt("%.*s", (int)strcspn(p + 1, "\n"), p + 1);
-		yes |= strstr(line, word) != NULL;
-		free(line);
+		if (at)
+			yes |= memmem(at + 1, strcspn(at + 1, "\n"), word, strlen(word)) != NULL;
 	}
 	return yes;
 }
@@ -115,7 +109,7 @@ static char *host_newer(const char *release)
 
 	for (i = 0; names[i]; i++) {
 		if (strverscmp(names[i], newest ? newest : release) <= 0 ||
-		    !host_has("/lib/modules/", names[i], "/modules.dep"))
+		    !host_has(names[i], "/modules.dep"))
 			continue;
 		free(newest);
 		newest = say_dup(names[i]);
@@ -128,7 +122,7 @@ static void host_no_headers(struct doctor *d, const char *release)
 {
 	char *newer __free(free) = host_newer(release),
 	     *install __free(free) = host_install(release);
-	bool gone = newer && !host_has("/lib/modules/", release, "/modules.dep");
+	bool gone = newer && !host_has(release, "/modules.dep");
 
 	doctor_find(d, "headers", DOCTOR_ERROR,
 		    say_fmt(gone ? "kernel %s runs, and an update has removed its files: there is nothing to build the modules with" :
@@ -148,7 +142,9 @@ static bool host_built(const char *release)
 	};
 	static const char *const ends[] = { "ibnbd-client.ko", "ibnbd-client.ko.xz",
 					    "ibnbd-client.ko.zst", "ibnbd-client.ko.gz" };
-	char *dep __free(free) = NULL, *path __free(free) = NULL, *text __free(free) = NULL;
+	/* If the module is in another directory, the list of depmod has it. */
+	char *path __free(free) = sysfs_root("/lib/modules/%s/modules.dep", release),
+	     *text __free(free) = sysfs_text(path);
 	size_t i, j;
 	bool yes = false;
 
@@ -156,15 +152,10 @@ static bool host_built(const char *release)
 		for (j = 0; j < ARRAY_SIZE(ends); j++) {
 			char *rest __free(free) = say_fmt("%s%s", dirs[i], ends[j]);
 
-			yes |= host_has("/lib/modules/", release, rest);
+			yes |= host_has(release, rest);
 		}
 	}
-	/* If the module is in another directory, the list of depmod has it. */
-	dep = say_fmt("/lib/modules/%s/modules.dep", release);
-	path = sysfs_root(dep);
-	text = sysfs_text(path);
-	yes |= text && strstr(text, "ibnbd-client.ko");
-	return yes;
+	return yes || (text && strstr(text, "ibnbd-client.ko"));
 }
 
 /*
@@ -264,7 +255,7 @@ static void host_not_built(struct doctor *d, const char *release)
 
 	if (conf && host_left_out(d, release, conf))
 		;
-	else if (!host_has("/lib/modules/", release, "/build"))
+	else if (!host_has(release, "/build"))
 		host_no_headers(d, release);
 	else if (!conf)
 		doctor_find(
@@ -283,10 +274,9 @@ static void host_not_built(struct doctor *d, const char *release)
 /* The last line of the kernel's log about a module of ours that has @words in it. */
 static char *host_kmsg(const char *words)
 {
-	char *core = mapping_kmsg_find("ibtrs", words), *disk;
+	char *core = mapping_kmsg_find("ibtrs", words);
 
-	disk = core ? NULL : mapping_kmsg_find("ibnbd", words);
-	return core ? core : disk;
+	return core ? core : mapping_kmsg_find("ibnbd", words);
 }
 
 /* The symbol at the end of such a line begins with one of these. */
@@ -311,7 +301,7 @@ static char *host_rebuild(const char *release)
 /* The modules fit something else than what runs. */
 static bool host_misfit(struct doctor *d, const char *rebuild)
 {
-	char *line = host_kmsg("disagrees about version of symbol");
+	char *line __free(free) = host_kmsg("disagrees about version of symbol");
 	bool ours = line && host_symbol_is(line, "ibtrs_", "ibnbd_"),
 	     rdma = line && host_symbol_is(line, "ib_", "rdma_");
 
@@ -327,10 +317,7 @@ static bool host_misfit(struct doctor *d, const char *rebuild)
 				line),
 			ours ? say_dup("modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client") :
 			       say_dup(rebuild));
-	if (!line)
-		return false;
-	free(line);
-	return true;
+	return line;
 }
 
 static void host_not_loaded(struct doctor *d, const char *release)
@@ -415,18 +402,16 @@ static void host_port(struct doctor *d, const char *dev, const char *ports, cons
 void doctor_rdma(struct doctor *d)
 {
 	char *class __free(free) = sysfs_path("class/infiniband");
-	char **devs __free(sysfs_list_free) = NULL, **ports;
+	char **devs __free(sysfs_list_free) = sysfs_list(class, NULL);
 	bool active = false;
 	size_t i, j;
 
-	devs = sysfs_list(class, NULL);
 	for (i = 0; devs[i]; i++) {
 		char *path __free(free) = say_fmt("%s/%s/ports", class, devs[i]);
+		char **ports __free(sysfs_list_free) = sysfs_list(path, NULL);
 
-		ports = sysfs_list(path, NULL);
 		for (j = 0; ports[j]; j++)
 			host_port(d, devs[i], path, ports[j], &active);
-		sysfs_list_free(ports);
 	}
 	if (!devs[0])
 		doctor_find(
@@ -470,7 +455,7 @@ static int host_answers(const struct ibtrs_addr *a, int port)
 /* The error of the driver's last attempt. */
 static void host_last_error(struct doctor *d)
 {
-	char *last = mapping_last_error();
+	char *last __free(free) = mapping_last_error();
 
 	if (!last)
 		return;
@@ -491,7 +476,6 @@ static void host_last_error(struct doctor *d)
 	else
 		doctor_find(d, "last-error", DOCTOR_WARNING,
 			    say_fmt("the last refusal of the driver: %s", last), NULL);
-	free(last);
 }
 
 /* A name may have several addresses; it is enough if one of them answers. */
@@ -523,18 +507,15 @@ static void host_server(struct doctor *d, const struct maps_entry *e,
 
 static void host_named_server(struct doctor *d, const struct maps_entry *e, const char *host)
 {
-	struct ibtrs_addr_pair *pairs;
+	struct ibtrs_addr_pair *pairs __free(free) = NULL;
+	char *why __free(free) = NULL;
 	size_t nr;
-	char *why;
 
-	if (!host_resolve(host, &pairs, &nr, &why)) {
+	if (host_resolve(host, &pairs, &nr, &why))
+		doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
+			    say_dup("a mistake in path=? else DNS, or a line in /etc/hosts"));
+	else
 		host_server(d, e, pairs, nr);
-		free(pairs);
-		return;
-	}
-	doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
-		    say_dup("a mistake in path=? else DNS, or a line in /etc/hosts"));
-	free(why);
 }
 
 void doctor_servers(struct doctor *d)

@@ -52,18 +52,15 @@ static size_t keys_files(struct doctor *d, bool ring)
 
 static bool key_has_file(const char *name)
 {
-	char *path[2] = { key_path(name, false), key_path(name, true) };
-	bool has = sysfs_exists(path[0]) || sysfs_exists(path[1]);
+	char *now __free(free) = key_path(name, false), *next __free(free) = key_path(name, true);
 
-	free(path[0]);
-	free(path[1]);
-	return has;
+	return sysfs_exists(now) || sysfs_exists(next);
 }
 
 /* A loaded key whose file was deleted stays valid until `ibnbd key load` or `remove` drops it. */
 static void keys_without_file(struct doctor *d)
 {
-	char **names __free(sysfs_list_free) = keyring_names(), *path;
+	char **names __free(sysfs_list_free) = keyring_names();
 	size_t i;
 	int next;
 
@@ -75,13 +72,13 @@ static void keys_without_file(struct doctor *d)
 		if (i && !strcmp(names[i], names[i - 1]))
 			continue;
 		for (next = 0; next < 2; next++) {
-			path = key_path(names[i], next);
+			char *path __free(free) = key_path(names[i], next);
+
 			if (keyring_has(names[i], next) && !sysfs_exists(path))
 				doctor_find(d, "key", DOCTOR_WARNING,
 					    say_fmt("key %s%s is loaded and has no file: hosts that have it are still let in",
 						    names[i], next ? KEY_FILE_NEXT : ""),
 					    say_dup("ibnbd key load drops keys without a file"));
-			free(path);
 		}
 	}
 }
@@ -107,24 +104,21 @@ static void keys_of_maps(struct doctor *d, bool ring)
 
 static void keys_of_server(struct doctor *d, size_t good)
 {
-	struct server_conf *c = server_conf_load(NULL);
+	struct server_conf *c __free(server_conf_free) = server_conf_load(NULL);
 	const char *auth = c->value[SERVER_auth];
 
 	if (auth && !strcmp(auth, "required") && !good)
 		doctor_find(d, "key", DOCTOR_ERROR,
 			    say_dup("server.conf says auth = required, and this host has no key: all clients are refused"),
 			    say_dup("ibnbd key generate NAME; copy it to the clients; ibnbd key load"));
-	server_conf_free(c);
 }
 
 /* The directory has mode 0700: to a user it is no key that is missing, nor a mistake. */
 static bool keys_unseen(void)
 {
-	char *why;
-	bool unseen = key_dir_check(&why) == EACCES && geteuid();
+	char *why __free(free) = NULL;
 
-	free(why);
-	return unseen;
+	return key_dir_check(&why) == EACCES && geteuid();
 }
 
 void doctor_keys(struct doctor *d)

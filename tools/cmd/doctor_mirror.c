@@ -37,8 +37,7 @@ static bool mirror_together(const struct mirror *m, size_t a, size_t b)
 /* When the record was written: since then it has been as it is. Allocated. */
 static char *mirror_since(const struct mirror_conf *conf)
 {
-	char *below __free(free) = say_fmt("%s/%s", MIRROR_RECORDS, conf->name),
-	     *path __free(free) = sysfs_root(below), when[32] = "?";
+	char *path __free(free) = sysfs_root("%s/%s", MIRROR_RECORDS, conf->name), when[32] = "?";
 	struct stat st;
 	struct tm tm;
 

@@ -17,7 +17,7 @@
 
 static struct file_text secure_read(const char *name)
 {
-	char *path __free(free) = sysfs_root(name);
+	char *path __free(free) = sysfs_root("%s", name);
 	struct file_text f;
 
 	file_read(path, FILE_HOSTS, false, &f);
@@ -93,17 +93,12 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 
 const char *secure_only(const char **hint)
 {
-	char *dir = sysfs_path("module/module/parameters"),
-	     *enforce __free(free) = sysfs_attr(dir, "sig_enforce"), *cmdline __free(free) = NULL,
-	     *lockdown __free(free) = NULL;
+	char *sys __free(free) = sysfs_path("."), *proc __free(free) = sysfs_root("/proc"),
+	     *enforce __free(free) = sysfs_attr(sys, "module/module/parameters/sig_enforce"),
+	     *lockdown __free(free) = sysfs_attr(sys, "kernel/security/lockdown"),
+	     *cmdline __free(free) = sysfs_attr(proc, "cmdline");
 	const char *why = NULL;
 
-	free(dir);
-	dir = sysfs_root("/proc/cmdline");
-	cmdline = sysfs_text(dir);
-	free(dir);
-	dir = sysfs_path("kernel/security");
-	lockdown = sysfs_attr(dir, "lockdown");
 	if (enforce && !strcmp(enforce, "Y")) {
 		why = "takes only modules that are signed with a key it has (module.sig_enforce)";
 		*hint = cmdline && strstr(cmdline, "module.sig_enforce") ?
@@ -117,7 +112,6 @@ const char *secure_only(const char **hint)
 				"take lockdown= off the kernel's command line and reboot, or " SECURE_SIGN :
 				SECURE_SIGN "; nothing ends a lockdown but a reboot into a kernel without it";
 	}
-	free(dir);
 	return why;
 }
 

@@ -27,14 +27,11 @@
  */
 static char *exports_users(char **users)
 {
-	char *all = NULL, *longer;
+	char *all = NULL;
 	size_t i;
 
-	for (i = 0; users[i]; i++) {
-		longer = say_fmt("%s%s%s", all ? all : "", all ? ", " : "", users[i]);
-		free(all);
-		all = longer;
-	}
+	for (i = 0; users[i]; i++)
+		say_append(&all, "%s%s", all ? ", " : "", users[i]);
 	sysfs_list_free(users);
 	return all;
 }
@@ -89,7 +86,7 @@ static bool exports_has(const struct doctor *d, const char *block_dev)
 /* Checks the disk behind a name of the search path, which a client may ask for. */
 static void exports_offer(struct doctor *d, const char *name, const char *path, bool claims)
 {
-	char *dir, *kname, *used;
+	char *dir __free(free) = NULL, *kname __free(free) = NULL, *used __free(free) = NULL;
 	dev_t dev;
 
 	if (!sysfs_node(path, &dev))
@@ -106,9 +103,6 @@ static void exports_offer(struct doctor *d, const char *name, const char *path, 
 				name, kname, used),
 			say_dup("end its use here, or take it out of dev_search_path; what LVM or md of this host take by themselves "
 				"is left out with global_filter in lvm.conf, or ARRAY <ignore> in mdadm.conf"));
-	free(used);
-	free(kname);
-	free(dir);
 }
 
 struct exports_offers {
@@ -130,7 +124,7 @@ static bool exports_offered(const struct server_offer *o, void *arg)
 static void policy_anybody(struct doctor *d, const struct policy_conf *now, const char *search,
 			   const char *allow, const char *unit)
 {
-	char *name;
+	char *name __free(free) = NULL;
 
 	if (!now || server_allow_bars(allow))
 		return;
@@ -142,7 +136,6 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 				name, now->rules->nr ? "does not deny it" : "no rules"),
 			say_fmt("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload %s",
 				unit));
-	free(name);
 }
 
 /* @file: NULL: the parameter is empty, or the driver is older and has none. */
@@ -157,7 +150,8 @@ static void doctor_writers(struct doctor *d, const char *file)
 
 static void doctor_policy(struct doctor *d, const char *search, const char *allow, bool proved)
 {
-	struct policy_conf *now = policy_conf_running(), *file;
+	struct policy_conf *now __free(policy_conf_free) = policy_conf_running(),
+			   *file __free(policy_conf_free) = NULL;
 
 	if (!now && errno == EACCES)
 		doctor_find(d, "policy", DOCTOR_OK,
@@ -175,15 +169,13 @@ static void doctor_policy(struct doctor *d, const char *search, const char *allo
 					"systemctl reload ibnbd-server" :
 					"it is lost when the driver is unloaded; cat /sys/" POLICY_CTL
 					" shows it"));
-	policy_conf_free(file);
-	policy_conf_free(now);
 }
 
 /* ibnbd-serverd has what the files say, since its last reload. */
 static void doctor_serverd(struct doctor *d)
 {
-	struct server_conf *c = server_conf_load(NULL);
-	struct policy_conf *p = policy_conf_load(NULL);
+	struct server_conf *c __free(server_conf_free) = server_conf_load(NULL);
+	struct policy_conf *p __free(policy_conf_free) = policy_conf_load(NULL);
 	const char *search = c->value[SERVER_dev_search_path], *auth = c->value[SERVER_auth],
 		   *claim = c->value[SERVER_claim];
 	struct exports_offers offers = { d, !claim || *claim == 'Y' };
@@ -198,8 +190,6 @@ static void doctor_serverd(struct doctor *d)
 		server_offers(search, exports_offered, &offers);
 	if (search && !(auth && !strcmp(auth, "required")))
 		policy_anybody(d, p, search, c->value[SERVER_allow], "ibnbd-serverd");
-	policy_conf_free(p);
-	server_conf_free(c);
 }
 
 void doctor_exports(struct doctor *d)
@@ -207,7 +197,9 @@ void doctor_exports(struct doctor *d)
 	char *dir __free(free) = sysfs_path("module/ibnbd_server/parameters"),
 	     *search __free(free) = sysfs_attr(dir, "dev_search_path"),
 	     *claim __free(free) = sysfs_attr(dir, "claim"),
-	     *writers __free(free) = sysfs_attr(dir, "writer_file"), *allow, *auth;
+	     *writers __free(free) = sysfs_attr(dir, "writer_file"),
+	     *allow __free(free) = sysfs_attr(dir, "allow"),
+	     *auth __free(free) = sysfs_attr(dir, "auth");
 	struct exports_offers offers = { d, claim && !strcmp(claim, "Y") };
 	size_t i;
 
@@ -217,11 +209,7 @@ void doctor_exports(struct doctor *d)
 		server_offers(search, exports_offered, &offers);
 	if (search && d->s->server) {
 		doctor_writers(d, writers);
-		allow = sysfs_attr(dir, "allow");
-		auth = sysfs_attr(dir, "auth");
 		doctor_policy(d, search, allow, auth && !strcmp(auth, "required"));
-		free(allow);
-		free(auth);
 	}
 	if (d->s->serverd)
 		doctor_serverd(d);

@@ -17,23 +17,28 @@
 #include "tools/conf/file.h"
 #include "tools/host/sysfs.h"
 
-static int state_write(const struct group *g, const char *name, const char *text)
+static int state_put(const char *path, const char *line)
 {
-	char *path __free(free) = say_fmt("%s/%s", g->dir, name);
+	char *text __free(free) = say_fmt("%s\n", line);
 	int err = sysfs_dry_run ? 0 : file_replace(path, text, strlen(text));
 
+	return err ? say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err)) : SAY_DONE;
+}
+
+static int state_write(const struct group *g, const char *name, const char *line)
+{
+	char *path __free(free) = say_fmt("%s/%s", g->dir, name);
+
 	if (sysfs_dry_run)
-		say_print("%s: %.*s", path, (int)strcspn(text, "\n"), text);
-	if (err)
-		say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err));
-	return err ? SAY_FAILED : SAY_DONE;
+		say_print("%s: %s", path, line);
+	return state_put(path, line);
 }
 
 static char *state_read_text(const struct group *g, const char *name)
 {
-	char *path __free(free) = say_fmt("%s/%s", g->dir, name), *text = sysfs_text(path);
+	char *path __free(free) = say_fmt("%s/%s", g->dir, name);
 
-	return text;
+	return sysfs_text(path);
 }
 
 /* Is it on the file system that has this host's own configuration, and stays with this host? */
@@ -57,21 +62,19 @@ static int state_is_there(const struct group *g)
 		say_error(SAY_FAILED,
 			  "state_dir %s of group %s is on this host's own file system, which does not go to the other server",
 			  g->dir, g->name);
-		say_hint("mount the file system of the group first");
-		return SAY_FAILED;
+		return say_hint("mount the file system of the group first");
 	}
 	say_error(SAY_NOTHING, "state_dir %s of group %s: %s", g->dir, g->name, strerror(errno));
-	say_hint("mount the file system of the group first");
-	return SAY_NOTHING;
+	return say_hint("mount the file system of the group first");
 }
 
 int group_state_create(const struct group *g)
 {
-	char *text, *line __free(free) = say_fmt("%s\n", g->name);
+	char *text __free(free) = NULL;
 	int rc;
 
 	if (sysfs_dry_run && access(g->dir, F_OK))
-		return state_write(g, "group", line);
+		return state_write(g, "group", g->name);
 	if (!sysfs_dry_run && mkdir(g->dir, 0700) && errno != EEXIST && errno != ENOENT)
 		say_warn("cannot make %s: %s", g->dir, strerror(errno));
 	rc = state_is_there(g);
@@ -79,8 +82,7 @@ int group_state_create(const struct group *g)
 	if (text && strcmp(text, g->name))
 		rc = say_error(SAY_BUSY, "%s has the state of group %s", g->dir, text);
 	else if (!rc && !text)
-		rc = state_write(g, "group", line);
-	free(text);
+		rc = state_write(g, "group", g->name);
 	return rc;
 }
 
@@ -103,25 +105,17 @@ int group_state_check(const struct group *g)
 
 char *group_state_here(const char *name)
 {
-	char *below __free(free) = say_fmt("/run/ibnbd/group-%s", name), *path = sysfs_root(below);
-
-	return path;
+	return sysfs_root("/run/ibnbd/group-%s", name);
 }
 
 /* Before the driver has its records: what a stop and a status go by, and no file that is edited. */
 static int state_note_here(const struct group *g)
 {
-	char *path __free(free) = group_state_here(g->name),
-	     *line __free(free) = say_fmt("%s\n", g->dir);
-	int err = 0;
+	char *path __free(free) = group_state_here(g->name);
 
-	if (!sysfs_dry_run) {
+	if (!sysfs_dry_run)
 		file_mkdirs(path);
-		err = file_replace(path, line, strlen(line));
-	}
-	if (err)
-		say_error(SAY_FAILED, "cannot write %s: %s", path, strerror(err));
-	return err ? SAY_FAILED : SAY_DONE;
+	return state_put(path, g->dir);
 }
 
 /* "HOST ID": machines that were cloned share the id, others the name. */
@@ -146,24 +140,20 @@ char *group_state_owner(const struct group *g, bool *us)
 
 int group_state_take(const struct group *g, bool force)
 {
-	char *we __free(free) = state_us(), *line __free(free) = say_fmt("%s\n", we),
-	     *owner __free(free) = NULL;
-	int rc = SAY_DONE;
 	bool us;
+	char *we __free(free) = state_us(), *owner __free(free) = group_state_owner(g, &us);
+	int rc;
 
-	owner = group_state_owner(g, &us);
 	if (owner && !us && !force) {
-		rc = say_error(SAY_BUSY, "group %s: %s serves it, or was switched off while it did",
-			       g->name, owner);
-		say_hint("--force when that host is off, fenced, or has lost the disks for certain: with two servers they are destroyed");
-	} else {
-		if (owner && !us)
-			say_warn("group %s is taken over from %s, which has not stopped it",
-				 g->name, owner);
-		rc = state_write(g, "owner", line);
-		rc = rc ? rc : state_note_here(g);
+		say_error(SAY_BUSY, "group %s: %s serves it, or was switched off while it did",
+			  g->name, owner);
+		return say_hint("--force when that host is off, fenced, or has lost the disks for certain: with two servers they are destroyed");
 	}
-	return rc;
+	if (owner && !us)
+		say_warn("group %s is taken over from %s, which has not stopped it", g->name,
+			 owner);
+	rc = state_write(g, "owner", we);
+	return rc ? rc : state_note_here(g);
 }
 
 int group_state_leave(const struct group *g)

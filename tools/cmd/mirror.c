@@ -59,15 +59,12 @@ void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state 
 	*m = (struct mirror){ .s = s ? s : state_read(), .borrowed = s, .conf = conf };
 	for (i = 0; i < conf->nr; i++) {
 		struct mirror_leg *leg = &m->leg[i];
-		char *own;
 
 		leg->dev = mirror_named(m->s, conf->leg[i].name);
 		leg->disk = mirror_disk(leg->dev);
 		if (!leg->dev)
 			continue;
-		own = say_fmt("%s/ibnbd", leg->dev->dir);
-		leg->noted = sysfs_attr_num(own, "in_sync") == 1;
-		free(own);
+		leg->noted = sysfs_attr_num(leg->dev->dir, "ibnbd/in_sync") == 1;
 		if (!m->md)
 			m->md = md_over(leg->dev->kname);
 	}
@@ -143,8 +140,7 @@ char *mirror_path(const struct mirror_conf *conf)
 
 int mirror_lock(const char *name, int seconds)
 {
-	char *below __free(free) = say_fmt("/run/ibnbd/mirror-%s.lock", name),
-	     *path __free(free) = sysfs_root(below);
+	char *path __free(free) = sysfs_root("/run/ibnbd/mirror-%s.lock", name);
 	const struct timespec step = { .tv_nsec = 100000000 };
 	struct flock lock = { .l_type = F_WRLCK };
 	int fd, tries = seconds * 10;
@@ -194,12 +190,10 @@ static void mirror_second(void)
 		nanosleep(&second, NULL);
 }
 
-static int mirror_failed(const struct mirror *m, size_t leg, const char *what, char *said)
+static int mirror_failed(const struct mirror *m, size_t leg, const char *what, const char *said)
 {
-	say_error(SAY_FAILED, "mirror %s: cannot %s %s%s%s", m->conf->name, what,
-		  m->conf->leg[leg].name, said && *said ? ": " : "", said ? said : "");
-	free(said);
-	return SAY_FAILED;
+	return say_error(SAY_FAILED, "mirror %s: cannot %s %s%s%s", m->conf->name, what,
+			 m->conf->leg[leg].name, said && *said ? ": " : "", said ? said : "");
 }
 
 /* Only with another leg in sync and open does md answer, and does a copy have a source. */
@@ -209,14 +203,13 @@ static int mirror_needs_another(const struct mirror *m, size_t leg)
 		return SAY_DONE;
 	say_error(SAY_BUSY, "mirror %s: %s stays as it is: no other leg is in sync and open",
 		  m->conf->name, m->conf->leg[leg].name);
-	say_hint("ibnbd mirror status %s", m->conf->name);
-	return SAY_BUSY;
+	return say_hint("ibnbd mirror status %s", m->conf->name);
 }
 
 /* md lets a member go when no request to it is under way any more. */
 int mirror_take_out(struct mirror *m, size_t leg)
 {
-	char *md, *path, *said = NULL;
+	char *md __free(free) = NULL, *path __free(free) = NULL, *said __free(free) = NULL;
 	int rc = mirror_needs_another(m, leg), tries;
 
 	if (rc || m->leg[leg].md == MIRROR_NONE)
@@ -231,26 +224,21 @@ int mirror_take_out(struct mirror *m, size_t leg)
 		if (!MD_RUN(&said, md, "--remove", path) && sysfs_dry_run)
 			break;
 		mirror_again(m);
-		if (!m->leg[leg].dev || !m->runs || (!tries && m->leg[leg].md != MIRROR_NONE)) {
+		if (!m->leg[leg].dev || !m->runs || (!tries && m->leg[leg].md != MIRROR_NONE))
 			rc = mirror_failed(m, leg, "take out", said);
-			said = NULL;
-		}
 	}
-	if (!rc)
-		free(said);
-	free(path);
-	free(md);
 	return rc;
 }
 
 /* Open it again, if it is fenced. */
 static int mirror_open(struct mirror *m, size_t leg)
 {
-	char *file __free(free) = say_fmt("%s/ibnbd/remap_device", m->leg[leg].dev->dir);
+	static const char file[] = "ibnbd/remap_device";
+	char *dir __free(free) = say_dup(m->leg[leg].dev->dir), *why __free(free) = NULL;
 	int err = 0, tries = MIRROR_TRIES;
 
 	while (m->leg[leg].disk != MIRROR_OPEN && tries--) {
-		err = sysfs_write(file, "1");
+		err = sysfs_write(dir, file, "1");
 		if (sysfs_dry_run)
 			break;
 		/* a process that looked at it when md let it go may have it open */
@@ -260,9 +248,10 @@ static int mirror_open(struct mirror *m, size_t leg)
 		if (!m->leg[leg].dev)
 			break;
 	}
-	if (!sysfs_dry_run && m->leg[leg].disk != MIRROR_OPEN)
-		mirror_failed(m, leg, "open", m->leg[leg].dev ? mapping_reason(file, err) : NULL);
-	return sysfs_dry_run || m->leg[leg].disk == MIRROR_OPEN ? SAY_DONE : SAY_FAILED;
+	if (sysfs_dry_run || m->leg[leg].disk == MIRROR_OPEN)
+		return SAY_DONE;
+	why = m->leg[leg].dev ? mapping_reason(dir, file, err) : NULL;
+	return mirror_failed(m, leg, "open", why);
 }
 
 /* Is it the disk that the mirror was made of? It may have been another one behind the fence. */
@@ -278,21 +267,19 @@ static int mirror_same_disk(const struct mirror *m, size_t leg)
 		  m->conf->name, m->conf->leg[leg].name,
 		  m->leg[leg].dev->identity ? m->leg[leg].dev->identity : "none",
 		  *m->conf->leg[leg].identity ? m->conf->leg[leg].identity : "none");
-	say_hint("look at it on its server, then: ibnbd mirror replace %s %s", m->conf->name,
-		 m->conf->leg[leg].name);
-	return SAY_FAILED;
+	return say_hint("look at it on its server, then: ibnbd mirror replace %s %s",
+			m->conf->name, m->conf->leg[leg].name);
 }
 
 static int mirror_wipe(const struct mirror *m, size_t leg)
 {
 	const char *path = m->leg[leg].dev->path;
 	struct md_super super;
-	char *said;
+	char *said __free(free) = NULL;
 
 	MD_RUN(&said, "--zero-superblock", path);	/* an error if there is none */
 	if (!sysfs_dry_run && (md_examine(path, &super) || *super.uuid))
 		return mirror_failed(m, leg, "wipe the superblock of", said);
-	free(said);
 	return SAY_DONE;
 }
 
@@ -301,10 +288,10 @@ int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed)
 	/* what md has had open all the time, and is not fenced, is the same disk */
 	bool same = typed || (m->leg[leg].disk == MIRROR_OPEN && m->leg[leg].md != MIRROR_NONE);
 	int rc = mirror_needs_another(m, leg);
-	char *md, *said = NULL;
+	char *md __free(free) = NULL, *said __free(free) = NULL;
 
 	if (!rc && !m->leg[leg].dev)
-		rc = mirror_failed(m, leg, "copy", say_dup("it is not mapped"));
+		rc = mirror_failed(m, leg, "copy", "it is not mapped");
 	if (rc)
 		return rc;
 	say_warn("mirror %s: %s is copied whole: %s", m->conf->name, m->conf->leg[leg].name, why);
@@ -320,12 +307,8 @@ int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed)
 	if (rc)
 		return rc;
 	md = say_fmt("/dev/%s", m->md);
-	if (MD_RUN(&said, md, "--add", "--failfast", m->leg[leg].dev->path)) {
+	if (MD_RUN(&said, md, "--add", "--failfast", m->leg[leg].dev->path))
 		rc = mirror_failed(m, leg, "add", said);
-		said = NULL;
-	}
-	free(said);
-	free(md);
 	return rc;
 }
 
@@ -389,7 +372,8 @@ static bool mirror_has(const struct mirror *m, unsigned int mask)
 int mirror_run(struct mirror *m, unsigned int mask, bool trust)
 {
 	const char *words[8 + MIRROR_LEGS] = { "--assemble", "--run" };
-	char *path = mirror_path(m->conf), *md = m->md ? say_fmt("/dev/%s", m->md) : NULL, *said;
+	char *path __free(free) = mirror_path(m->conf), *said __free(free) = NULL,
+	     *md __free(free) = m->md ? say_fmt("/dev/%s", m->md) : NULL;
 	size_t i, n = 2;
 	int rc;
 
@@ -417,8 +401,5 @@ int mirror_run(struct mirror *m, unsigned int mask, bool trust)
 	if (rc)
 		say_error(SAY_FAILED, "mirror %s: cannot start it%s%s", m->conf->name,
 			  said && *said ? ": " : "", said ? said : "");
-	free(said);
-	free(path);
-	free(md);
 	return rc ? SAY_FAILED : SAY_DONE;
 }

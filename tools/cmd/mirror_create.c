@@ -41,27 +41,24 @@ struct create {
 /* Words behind the session that are no options are paths, as on the command line of `map`. */
 static char *create_line(const char *name, char letter, const char *said)
 {
-	char *copy __free(free) = say_dup(said), *line = say_fmt("%s-%c", name, letter), *longer,
-	     *word, *save = NULL;
+	char *copy __free(free) = say_dup(said), *line = say_fmt("%s-%c", name, letter), *word,
+	     *save = NULL;
 	size_t nr = 0;
 
 	for (word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
 		bool path = nr++ >= 2 && !strchr(word, '=') && !maps_is_option(word);
 
-		longer = say_fmt("%s %s%s", line, path ? "path=" : "", word);
-		free(line);
-		line = longer;
+		say_append(&line, " %s%s", path ? "path=" : "", word);
 	}
-	longer = say_fmt("%s\n", line);
-	free(line);
-	return longer;
+	say_append(&line, "\n");
+	return line;
 }
 
 static int create_parse(struct create *c, size_t i, char letter, const char *said)
 {
 	struct create_leg *leg = &c->leg[i];
 	const struct maps_entry *e = NULL;
-	char *line = NULL;
+	char *line __free(free) = NULL;
 	size_t n;
 
 	if (said[strcspn(said, " \t")]) {
@@ -76,7 +73,6 @@ static int create_parse(struct create *c, size_t i, char letter, const char *sai
 					say_hint("%s", leg->m->diags[n].hint);
 			}
 		e = leg->m->nr && !leg->m->entries[0].bad ? &leg->m->entries[0] : NULL;
-		free(line);
 	} else {
 		leg->m = maps_load(VALUE(c->a, file));
 		e = maps_find(leg->m, said);
@@ -123,8 +119,7 @@ static int create_refuse(const struct create *c, const char *why, const char *mo
 		return SAY_DONE;
 	}
 	say_error(SAY_USAGE, "mirror %s: %s%s", c->name, why, more);
-	say_hint("--force makes it all the same");
-	return SAY_USAGE;
+	return say_hint("--force makes it all the same");
 }
 
 static int create_apart(const struct create *c)
@@ -164,7 +159,7 @@ static int create_map(struct create *c, struct create_leg *leg)
 	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev_of(s, leg->e.map.sessname, leg->e.map.device_path);
 	struct ibnbd_map map = leg->e.map;
-	char *kname = NULL, *why __free(free) = NULL;
+	char *kname __free(free) = NULL, *why __free(free) = NULL;
 	int rc = SAY_DONE, err;
 
 	if (d && !create_fits(d, leg)) {
@@ -180,7 +175,6 @@ static int create_map(struct create *c, struct create_leg *leg)
 	}
 	if (!rc)
 		maps_run_shared(&map);
-	free(kname);
 	return rc;
 }
 
@@ -208,7 +202,7 @@ static void create_undo(struct create *c)
 /* Describes the content of the disk. Allocated; NULL: it is empty. */
 static char *create_content(const struct state_dev *d)
 {
-	char *path __free(free) = sysfs_root(d->path), *what = NULL;
+	char *path __free(free) = sysfs_root("%s", d->path), *what = NULL;
 	blkid_probe probe = blkid_new_probe_from_filename(path);
 	const char *type;
 
@@ -230,7 +224,7 @@ static int create_look(struct create *c, size_t i)
 	struct mirror_conf conf = { .nr = 1, .leg = { { leg->e.name, (char *)"", false } } };
 	struct mirror one = { .conf = &conf };
 	struct mirror_facts f;
-	char *what;
+	char *what __free(free) = NULL;
 	int rc = SAY_DONE;
 
 	leg->dev = state_dev_of(c->s, leg->e.map.sessname, leg->e.map.device_path);
@@ -252,7 +246,6 @@ static int create_look(struct create *c, size_t i)
 
 		rc = create_refuse(c, "there is content, which would be lost: ", more);
 	}
-	free(what);
 	return rc;
 }
 
@@ -387,8 +380,7 @@ int cmd_mirror_create_run(struct cmd_args *a)
 	if (rc)
 		create_undo(&c);
 	for (i = 0; i < c.nr; i++)
-		if (c.leg[i].m)
-			maps_free(c.leg[i].m);
+		maps_free(c.leg[i].m);
 	state_free(c.s);
 	if (lock >= 0)
 		close(lock);

@@ -36,13 +36,14 @@
 #define WATCH_MS	2000
 #define WATCH_PAUSE	10	/* seconds until what failed is tried again; doubles */
 #define WATCH_MAX_PAUSE	320
+#define WATCH_IN_SYNC	"ibnbd/in_sync"
 
 /**
  * struct watched_leg - what is remembered of a leg
  * @taken: when it was taken back last, 0: never
  * @pause: seconds from then until it may be taken back again
  * @whole: the look since which it is open and in sync, 0: it is not
- * @told: file of the driver that was told that it is in sync, NULL: it was told that it is not
+ * @told: disk of which the driver was told that it is in sync, NULL: it was told that it is not
  */
 struct watched_leg {
 	int64_t taken;
@@ -122,7 +123,7 @@ static void watch_say(struct watched *o, char *text)
 static void watch_untell(struct watched_leg *leg)
 {
 	if (leg->told)
-		sysfs_write(leg->told, "0");
+		sysfs_write(leg->told, WATCH_IN_SYNC, "0");
 	free(leg->told);
 	leg->told = NULL;
 }
@@ -130,15 +131,14 @@ static void watch_untell(struct watched_leg *leg)
 static void watch_tell(struct watched *o, const struct mirror *m, size_t leg, bool in_sync)
 {
 	const struct state_dev *d = m->leg[leg].dev;
-	char **told = &o->leg[leg].told, *file = d ? say_fmt("%s/ibnbd/in_sync", d->dir) : NULL;
+	char **told = &o->leg[leg].told;
 
-	if (*told && (!file || strcmp(*told, file)))
+	if (*told && (!d || strcmp(*told, d->dir)))
 		watch_untell(&o->leg[leg]);
 	free(*told);
-	*told = file && in_sync ? say_dup(file) : NULL;
-	if (file && m->leg[leg].noted != in_sync)
-		sysfs_write(file, in_sync ? "1" : "0");
-	free(file);
+	*told = d && in_sync ? say_dup(d->dir) : NULL;
+	if (d && m->leg[leg].noted != in_sync)
+		sysfs_write(d->dir, WATCH_IN_SYNC, in_sync ? "1" : "0");
 }
 
 /* A mirror whose file is gone, or has mistakes, has no record: so no leg of it is let go. */
@@ -162,13 +162,9 @@ static void watch_release(const struct mirror *m, size_t leg)
 	bool let_go = d && d->state_detail && !strcmp(d->state_detail, "failfast") &&
 		      m->leg[leg].another && (m->leg[leg].md == MIRROR_FAULTY ||
 					      m->leg[leg].md == MIRROR_REBUILDING);
-	char *file;
 
-	if (!d || (let_go ? d->hold == 0 : d->hold != 0))
-		return;
-	file = say_fmt("%s/ibnbd/hold", d->dir);
-	sysfs_write(file, let_go ? "0" : "-1");
-	free(file);
+	if (d && (let_go ? d->hold != 0 : d->hold == 0))
+		sysfs_write(d->dir, "ibnbd/hold", let_go ? "0" : "-1");
 }
 
 /* md's state of a leg counts if the record agrees, or if md had another state a while ago. */
@@ -361,16 +357,12 @@ static void watch_legs(struct watched *o, const struct mirror *m)
 static char *watch_missing(const struct mirror *m, bool late)
 {
 	char *text = say_dup(late ? "not started, no leg that is there has everything; it waits for" :
-				    "not started, it waits for"), *longer;
+				    "not started, it waits for");
 	size_t i;
 
-	for (i = 0; i < m->conf->nr; i++) {
-		if (!m->conf->leg[i].recorded || m->leg[i].disk == MIRROR_OPEN)
-			continue;
-		longer = say_fmt("%s %s", text, m->conf->leg[i].name);
-		free(text);
-		text = longer;
-	}
+	for (i = 0; i < m->conf->nr; i++)
+		if (m->conf->leg[i].recorded && m->leg[i].disk != MIRROR_OPEN)
+			say_append(&text, " %s", m->conf->leg[i].name);
 	return text;
 }
 
@@ -471,17 +463,12 @@ static void watch_sleep(int uevents)
 int cmd_mirror_watch_run(struct cmd_args *a)
 {
 	struct sigaction end = { .sa_handler = watch_signal };
-	char *rest = NULL;
 	long left = sysfs_dry_run ? 1 : -1;
 	struct watch w = { 0 };
-	int lock = -1, uevents;
+	int lock = -1, uevents, rc = cmd_count(a, &left);
 
-	if (VALUE(a, count)) {
-		left = strtol(VALUE(a, count), &rest, 10);
-		if (left < 1 || *rest)
-			return say_error(SAY_USAGE, "mirror watch: --count %s: a number is expected",
-					 VALUE(a, count));
-	}
+	if (rc)
+		return rc;
 	if (!sysfs_dry_run) {
 		lock = mirror_lock(MIRROR_WATCH_LOCK, 0);
 		if (lock < 0)

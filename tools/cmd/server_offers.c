@@ -46,13 +46,15 @@ static char *offers_below(const char *dir, const char *name)
 static bool offers_dir(const struct offers_walk *w, const char *dir, const char *shown,
 		       const char *name, unsigned int deep, bool sessions)
 {
-	char **names = sysfs_list_all(dir);	/* a name may begin with a dot */
+	/* a name may begin with a dot */
+	char **names __free(sysfs_list_free) = sysfs_list_all(dir);
 	bool done = false;
 	size_t i;
 
 	for (i = 0; names[i] && !done; i++) {
-		char *path = say_fmt("%s/%s", dir, names[i]), *as = offers_below(shown, names[i]),
-		     *of = sessions ? NULL : offers_below(name, names[i]);
+		char *path __free(free) = say_fmt("%s/%s", dir, names[i]),
+		     *as __free(free) = offers_below(shown, names[i]),
+		     *of __free(free) = sessions ? NULL : offers_below(name, names[i]);
 		struct server_offer o = { .shown = as, .name = of, .path = path };
 		struct stat st, link;
 		bool enter;
@@ -69,17 +71,14 @@ static bool offers_dir(const struct offers_walk *w, const char *dir, const char 
 			if (!done && enter && deep)
 				done = offers_dir(w, path, as, of, deep - 1, false);
 		}
-		free(of);
-		free(as);
-		free(path);
 	}
-	sysfs_list_free(names);
 	return done;
 }
 
 static bool offers_walk(const struct offers_walk *w, const char *search)
 {
-	char *top __free(free) = sysfs_root(search), *token = strstr(top, "/" IBNBD_EXPORT_TOKEN);
+	char *top __free(free) = sysfs_root("%s", search),
+	     *token = strstr(top, "/" IBNBD_EXPORT_TOKEN);
 	bool done = false;
 
 	if (token)
@@ -108,15 +107,13 @@ char *server_offers_late(const char *search)
 
 char *server_offers_search(const struct state *s)
 {
-	char *dir = sysfs_path(SERVER_PARAMETERS), *search = sysfs_attr(dir, "dev_search_path");
-	struct server_conf *c;
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
+	     *search = sysfs_attr(dir, "dev_search_path");
+	struct server_conf *c __free(server_conf_free) = NULL;
 
-	free(dir);
 	if (search || !s->serverd)
 		return search;
 	c = server_conf_load(NULL);
 	search = c->value[SERVER_dev_search_path];
-	search = search ? say_dup(search) : NULL;
-	server_conf_free(c);
-	return search;
+	return search ? say_dup(search) : NULL;
 }

@@ -17,8 +17,7 @@ static int policy_gone(const struct policy_conf *now, const char *path)
 	if (!now || !now->rules->nr)
 		return SAY_DONE;
 	say_error(SAY_FAILED, "%s is not there, and the server has a policy, which stays; nothing was changed", path);
-	say_hint(POLICY_NONE);
-	return SAY_FAILED;
+	return say_hint(POLICY_NONE);
 }
 
 /* A last line without its end, an empty file and one that cannot be read whole are covered. */
@@ -51,8 +50,7 @@ static int policy_unseen(const struct policy_conf *c, const char *path, int why)
 		return SAY_DONE;	/* an older driver, and nothing to tell it */
 	if (why == ENOENT) {
 		say_error(SAY_DRIVER, "the driver that is loaded knows no policy, and %s has one; nothing was changed", path);
-		say_hint("modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
-		return SAY_DRIVER;
+		return say_hint("modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
 	}
 	return say_error(say_exit_of(why), "cannot read the policy of the server: %s",
 			 strerror(why));
@@ -61,19 +59,14 @@ static int policy_unseen(const struct policy_conf *c, const char *path, int why)
 int server_policy_put(const struct policy_conf *c)
 {
 	const char *path = c->m->files[0].path;
-	struct policy_conf *now = policy_conf_running();
-	int why = errno, rc;
+	struct policy_conf *now __free(policy_conf_free) = policy_conf_running();
+	int why = errno;
 
 	if (!c->there)
-		rc = policy_gone(now, path);
-	else if (!now && !sysfs_dry_run)
-		rc = policy_unseen(c, path, why);
-	else if (now && policy_conf_same(c, now))
-		rc = SAY_DONE;
-	else
-		rc = policy_write(c, path);
-	policy_conf_free(now);
-	return rc;
+		return policy_gone(now, path);
+	if (!now && !sysfs_dry_run)
+		return policy_unseen(c, path, why);
+	return now && policy_conf_same(c, now) ? SAY_DONE : policy_write(c, path);
 }
 
 struct policy_conf *server_policy_shown(void)
@@ -123,19 +116,17 @@ void server_policy_print(const struct policy_conf *c, const char *name)
 {
 	const struct ibnbd_policy_rules *p = c->rules;
 	bool all = false;
-	char *who;
 	u32 i;
 
 	for (i = 0; i < p->nr && !all; i++) {
 		const struct ibnbd_policy_rule *r = &p->rule[i];
+		char *who __free(free) = policy_conf_who(p, r);
 
 		if (!ibnbd_policy_about(p, r, name))
 			continue;
 		all = policy_conf_for_all(r);
-		who = policy_conf_who(p, r);
 		say_print("    %-9s%s %s (line %u)", ibnbd_policy_may_names[r->may],
 			  r->exclusive ? " exclusive" : "", all ? "everybody" : who, r->line);
-		free(who);
 	}
 	if (!all && p->nr)
 		say_print("    %-9s %s (no line)", "as asked", "everybody else");
@@ -156,25 +147,22 @@ static bool policy_is_repeated(const struct ibnbd_policy_rules *p, u32 i)
 void server_policy_print_unlisted(const struct policy_conf *c, const char *search)
 {
 	const struct ibnbd_policy_rules *p = c->rules;
-	char *name;
 	u32 i;
 
-	if (!policy_search_unlisted(search))
-		return;
-	for (i = 0; i < p->nr; i++) {
+	for (i = 0; policy_search_unlisted(search) && i < p->nr; i++) {
+		const char *pattern = p->text + p->rule[i].export;
+		char *name __free(free) = policy_instance(pattern, POLICY_OTHER);
+
 		if (policy_is_repeated(p, i))
 			continue;
-		name = policy_instance(p->text + p->rule[i].export, POLICY_OTHER);
-		say_print("  a name like %s", p->text + p->rule[i].export);
+		say_print("  a name like %s", pattern);
 		server_policy_print(c, name);
-		free(name);
 	}
 }
 
 void server_policy_json(struct json *j, const struct policy_conf *c)
 {
 	const struct ibnbd_policy_rules *p = c ? c->rules : NULL;
-	char *who;
 	u32 i;
 
 	if (!c) {
@@ -184,8 +172,8 @@ void server_policy_json(struct json *j, const struct policy_conf *c)
 	json_array(j, "policy");
 	for (i = 0; i < p->nr; i++) {
 		const struct ibnbd_policy_rule *r = &p->rule[i];
+		char *who __free(free) = policy_conf_who(p, r);
 
-		who = policy_conf_who(p, r);
 		json_object(j, NULL);
 		json_num(j, "line", r->line);
 		json_text(j, "export", p->text + r->export);
@@ -193,7 +181,6 @@ void server_policy_json(struct json *j, const struct policy_conf *c)
 		json_text(j, "access", ibnbd_policy_may_names[r->may]);
 		json_bool(j, "exclusive", r->exclusive);
 		json_end(j);
-		free(who);
 	}
 	json_end(j);
 }
@@ -208,14 +195,13 @@ struct policy_open {
 static bool policy_open_offer(const struct server_offer *o, void *arg)
 {
 	struct policy_open *of = arg;
-	char *name;
+	char *name __free(free) = NULL;
 
 	if (!o->name || (o->is_dir && !o->beyond))
 		return false;
 	name = o->is_dir ? say_fmt("%s/" POLICY_OTHER, o->name) : say_dup(o->name);
 	if (policy_conf_anybody_writes(of->rules, name))
 		of->found = say_fmt(o->is_dir ? "what is below %s" : "%s", o->shown);
-	free(name);
 	return of->found;
 }
 
@@ -262,7 +248,7 @@ void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool
 	const char *search = c->value[SERVER_dev_search_path], *allow = c->value[SERVER_allow],
 		   *auth = c->value[SERVER_auth];
 	struct maps_at at = { 0, SIZE_MAX, 0 };
-	char *name;
+	char *name __free(free) = NULL;
 
 	/* With a mistake do not warn: it may be the line of allow that has it. */
 	if (!search || !*search || c->m->nr_errors || p->m->nr_errors)
@@ -287,5 +273,4 @@ void server_policy_warn(struct server_conf *c, const struct policy_conf *p, bool
 					"there is no allow",
 				p->rules->nr ? "does not deny it" : "has no rules", name),
 			say_dup("allow = 10.0.0.0/24, a policy that ends with: * deny, or keys: ibnbd-server.conf(5)"));
-	free(name);
 }

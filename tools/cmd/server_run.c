@@ -46,8 +46,8 @@ static void server_not_group(struct server_conf *c)
 
 int cmd_server_check_run(struct cmd_args *a)
 {
-	struct server_conf *c = server_conf_load(VALUE(a, file));
-	struct policy_conf *p = server_policy_load(a, c);
+	struct server_conf *c __free(server_conf_free) = server_conf_load(VALUE(a, file));
+	struct policy_conf *p __free(policy_conf_free) = server_policy_load(a, c);
 	size_t errors;
 	int rc;
 
@@ -64,8 +64,6 @@ int cmd_server_check_run(struct cmd_args *a)
 	server_diags(p->m);
 	if ((c->there || p->there) && say_level >= 0)
 		printf("%zu error%s\n", errors, errors == 1 ? "" : "s");
-	policy_conf_free(p);
-	server_conf_free(c);
 	return rc;
 }
 
@@ -113,7 +111,8 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	 * the key.
 	 */
 	if (strcmp(now ? now : "", want) && (c->value[id] || sysfs_exists(file))) {
-		err = sysfs_write(file, *want ? want : "\n");	/* writing nothing does nothing */
+		/* writing nothing does nothing */
+		err = sysfs_write(dir, server_keys[id].key, *want ? want : "\n");
 		if (err)
 			say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want,
 				  strerror(err));
@@ -130,17 +129,15 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 static int server_modprobe(const struct server_conf *c, const struct policy_conf *p)
 {
 	const char *writers = c->value[SERVER_writer_file] ? NULL : SERVER_WRITERS;
-	char *argv[SERVER_NR_PARAMETERS + 4], *dir;
+	char *argv[SERVER_NR_PARAMETERS + 4], *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
 	bool late = p->rules->nr;
 	int rc = SAY_DONE, i, n = 0;
 
 	if (writers && !sysfs_dry_run && mkdir(SERVER_STATE, 0755) && errno != EEXIST) {
-		rc = say_error(SAY_FAILED,
-			       "cannot make %s, where the server keeps who wrote last: %s",
-			       SERVER_STATE, strerror(errno));
-		say_hint("writer_file = in " SERVER_CONF
-			 " names another place, or none if each disk has one client only");
-		return rc;
+		say_error(SAY_FAILED, "cannot make %s, where the server keeps who wrote last: %s",
+			  SERVER_STATE, strerror(errno));
+		return say_hint("writer_file = in " SERVER_CONF
+				" names another place, or none if each disk has one client only");
 	}
 	/*
 	 * Keys are loaded first: otherwise a client that has one would be refused. They are lost if
@@ -166,12 +163,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 	if (rc || !late)
 		return rc;
 	rc = server_policy_put(p);
-	if (rc)
-		return rc;
-	dir = sysfs_path(SERVER_PARAMETERS);
-	rc = server_set(c, dir, SERVER_dev_search_path);
-	free(dir);
-	return rc;
+	return rc ? rc : server_set(c, dir, SERVER_dev_search_path);
 }
 
 /*
@@ -181,10 +173,10 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
  */
 static char *server_stays(const struct server_conf *c, const char *dir, enum server_key_id id)
 {
-	char *file = say_fmt("%s/%s", dir, server_keys[id].key), *now = sysfs_text(file);
+	char *file __free(free) = say_fmt("%s/%s", dir, server_keys[id].key),
+	     *now = sysfs_text(file);
 	const char *want = server_want(c, id);
 
-	free(file);
 	if (!server_keys[id].runtime && now && want && strcmp(now, want))
 		return now;
 	free(now);
@@ -315,7 +307,7 @@ static bool server_is_serverd(const char *instead)
 
 int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), void *arg)
 {
-	struct policy_conf *p = server_policy_load(a, c);
+	struct policy_conf *p __free(policy_conf_free) = server_policy_load(a, c);
 	const struct maps *bad = c->m->nr_errors ? c->m : p->m->nr_errors ? p->m : NULL;
 	int64_t wait = 0;
 	int rc;
@@ -323,52 +315,43 @@ int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), 
 	server_policy_warn(c, p, false);
 	server_diags(c->m);
 	server_diags(p->m);
-	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &wait))
-		rc = say_error(SAY_USAGE, "%s: --wait %s: a time is expected", a->cmd->name,
-			       VALUE(a, timeout));
-	else if (!c->there)
-		rc = say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
-	else if (bad)
-		rc = say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
-			       bad->files[0].path);
-	else if (server_is_serverd("systemctl reload ibnbd-serverd"))
-		rc = SAY_BUSY;
-	else
-		rc = server_start(a, c, p, wait, ready, arg);
-	policy_conf_free(p);
-	return rc;
+	rc = cmd_wait(a, &wait);
+	if (rc)
+		return rc;
+	if (!c->there)
+		return say_error(SAY_NOTHING, "%s is not there", c->m->files[0].path);
+	if (bad)
+		return say_error(SAY_USAGE, "%s has mistakes; nothing was changed",
+				 bad->files[0].path);
+	if (server_is_serverd("systemctl reload ibnbd-serverd"))
+		return SAY_BUSY;
+	return server_start(a, c, p, wait, ready, arg);
 }
 
 /* Refuses to start the server of server.conf while a group is active here. */
 static int server_alone(void *arg)
 {
 	char *group __free(free) = group_active();
-	int rc = SAY_DONE;
 
-	if (group) {
-		rc = say_error(SAY_BUSY, "group %s is active on this host, which exports nothing else",
-			       group);
-		say_hint("ibnbd group start %s applies its changes; ibnbd group stop %s ends it",
-			 group, group);
-	}
-	return rc;
+	if (!group)
+		return SAY_DONE;
+	say_error(SAY_BUSY, "group %s is active on this host, which exports nothing else", group);
+	return say_hint("ibnbd group start %s applies its changes; ibnbd group stop %s ends it",
+			group, group);
 }
 
 int cmd_server_start_run(struct cmd_args *a)
 {
-	struct server_conf *c = server_conf_load(VALUE(a, file));
-	int rc;
+	struct server_conf *c __free(server_conf_free) = server_conf_load(VALUE(a, file));
 
 	server_not_group(c);
-	rc = server_run(a, c, server_alone, NULL);
-	server_conf_free(c);
-	return rc;
+	return server_run(a, c, server_alone, NULL);
 }
 
 int cmd_server_stop_run(struct cmd_args *a)
 {
-	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS), *file;
-	struct state *s = state_read();
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
+	struct state *s __free(state_free) = state_read();
 	int rc = SAY_DONE, err;
 
 	if (server_is_serverd("systemctl stop ibnbd-serverd")) {
@@ -378,13 +361,10 @@ int cmd_server_stop_run(struct cmd_args *a)
 			       s->nr_exports == 1 ? " is" : "s are");
 		say_hint("ibnbd server list; --force takes them away");
 	} else if (s->server) {
-		file = say_fmt("%s/dev_search_path", dir);
-		err = sysfs_write(file, "\n");
-		free(file);
+		err = sysfs_write(dir, "dev_search_path", "\n");
 		if (err)
 			say_error(0, "cannot stop the server: %s", strerror(err));
 		rc = say_exit_of(err);
 	}
-	state_free(s);
 	return rc;
 }

@@ -101,16 +101,15 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 
 char *file_distrust(const char *path, char **hint)
 {
-	char *root __free(free) = sysfs_root(""),
-	     *here __free(free) = *path == '/' ? NULL : getcwd(NULL, 0), *full __free(free) = NULL;
-	size_t skip = strlen(root);
+	char *here __free(free) = *path == '/' ? NULL : getcwd(NULL, 0), *full __free(free) = NULL;
+	size_t skip = strlen(sysfs_prefix());
 
 	*hint = NULL;
 	full = here ? say_fmt("%s/%s", here, path) : say_dup(path);
 	/*
 	 * The directories that lead to IBNBD_ROOT are not judged: the user has chosen them.
 	 */
-	return file_chain(full, skip && !strncmp(full, root, skip) ? skip : 0, 0, hint);
+	return file_chain(full, strncmp(full, sysfs_prefix(), skip) ? 0 : skip, 0, hint);
 }
 
 /* ---- reading ---- */

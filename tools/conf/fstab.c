@@ -54,14 +54,13 @@ static char *fstab_path(const char *source)
 /* The kernel's name of the block device at @path, allocated, or NULL. */
 static char *fstab_kname(const char *path)
 {
-	char *file __free(free) = sysfs_root(path), *real __free(free) = realpath(file, NULL),
-	     *link, *name = NULL;
+	char *file __free(free) = sysfs_root("%s", path), *real __free(free) = realpath(file, NULL),
+	     *link __free(free) = NULL, *name = NULL;
 	struct stat st;
 
 	if (real && !stat(real, &st) && S_ISBLK(st.st_mode)) {
 		link = sysfs_path("dev/block/%u:%u", major(st.st_rdev), minor(st.st_rdev));
 		name = sysfs_link(link);
-		free(link);
 	} else if (real && sysfs_redirected()) {
 		name = say_dup(strrchr(real, '/') + 1);
 	}
@@ -149,8 +148,7 @@ static char *fstab_wholly_quoted(const char *source)
 
 static bool fstab_ours(const struct maps *m, const char *source)
 {
-	char *path, *kname;
-	bool ours;
+	char *path __free(free) = NULL, *kname __free(free) = NULL;
 	size_t i;
 
 	if (!strncmp(source, "/dev/ibnbd", 10) || !strncmp(source, "/dev/disk/by-id/ibnbd-", 22) ||
@@ -166,10 +164,7 @@ static bool fstab_ours(const struct maps *m, const char *source)
 	}
 	path = fstab_path(source);
 	kname = path ? fstab_kname(path) : NULL;
-	ours = kname && fstab_upon_ours(kname, FSTAB_DEPTH);
-	free(path);
-	free(kname);
-	return ours;
+	return kname && fstab_upon_ours(kname, FSTAB_DEPTH);
 }
 
 static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, const char *source,
@@ -220,16 +215,16 @@ static bool fstab_below(const char *path, const char *at)
 /* The path without links, as far as it exists now: what lies on a mount may not. Allocated. */
 static char *fstab_real(const char *path)
 {
-	char *root __free(free) = sysfs_root(""), *file __free(free) = say_fmt("%s%s", root, path),
-	     *real, *whole = NULL;
-	size_t len = strlen(file), skip = strlen(root);
+	char *file __free(free) = sysfs_root("%s", path), *whole = NULL;
+	size_t len = strlen(file), skip = strlen(sysfs_prefix());
 
 	while (!whole && len > skip) {
+		char *real __free(free) = NULL;
+
 		file[len] = 0;
 		real = realpath(file, NULL);
-		if (real && !strncmp(real, root, skip))
+		if (real && !strncmp(real, sysfs_prefix(), skip))
 			whole = say_fmt("%s%s", real + skip, path + (len - skip));
-		free(real);
 		while (--len > skip && path[len - skip] != '/')
 			;
 	}
@@ -243,12 +238,12 @@ static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char
 	char *real __free(free) = fstab_real(path);
 
 	for (u = uses; u->file && !found; u++) {
-		char *at = strchr(u->target, '/') ? say_dup(u->target) :
-						    say_fmt("/dev/mapper/%s", u->target);
+		char *at __free(free) = strchr(u->target, '/') ?
+						say_dup(u->target) :
+						say_fmt("/dev/mapper/%s", u->target);
 
 		if (fstab_below(path, at) || fstab_below(real, at))
 			found = u;
-		free(at);
 	}
 	return found;
 }
@@ -410,7 +405,7 @@ static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
  */
 static size_t fstab_file(struct maps *said, const char *name)
 {
-	char *path __free(free) = sysfs_root(name), *nl;
+	char *path __free(free) = sysfs_root("%s", name), *nl;
 	struct file_text f;
 	struct maps_file *t;
 	size_t file, off, len;

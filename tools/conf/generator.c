@@ -169,8 +169,8 @@ int main(int argc, char **argv)
 
 	if (!dir) {
 		say_error(SAY_USAGE, "the generator is run by systemd, with the directory for its units");
-		say_hint("%s DIRECTORY writes them there, to be looked at", argc ? argv[0] : "");
-		return SAY_USAGE;
+		return say_hint("%s DIRECTORY writes them there, to be looked at",
+				argc ? argv[0] : "");
 	}
 	if (generator_off())
 		return 0;

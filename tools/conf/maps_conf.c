@@ -488,8 +488,9 @@ void maps_free(struct maps *m)
 {
 	size_t i;
 
-	for (i = 0; i < m->nr; i++)
-		conf_free_entry(&m->entries[i]);
+	if (!m)
+		return;
+	maps_drop(m, 0);
 	for (i = 0; i < m->nr_files; i++) {
 		free(m->files[i].path);
 		free(m->files[i].text);

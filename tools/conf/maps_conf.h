@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "ibnbd/logic/mapopt.h"
+#include "tools/out/say.h"
 
 #define MAPS_DIR	"/etc/ibnbd"	/* below IBNBD_ROOT */
 #define MAPS_MAIN	"maps.conf"
@@ -164,11 +165,7 @@ static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id
  */
 struct maps *maps_load(const char *file);
 void maps_free(struct maps *m);
-
-static inline void maps_free_at(struct maps **at)
-{
-	maps_free(*at);
-}
+DEFINE_FREE(maps_free, struct maps *)
 
 /* Parse a text as one more file. After the last one, call maps_check() once. */
 void maps_parse(struct maps *m, const char *path, const char *text, size_t len);

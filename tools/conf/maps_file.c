@@ -51,7 +51,7 @@ static int file_order(const struct dirent **a, const struct dirent **b)
 static void file_dir(struct maps *m, const char *dir)
 {
 	struct dirent **names = NULL;
-	char *path, *why, *hint = NULL;
+	char *why, *hint = NULL;
 	struct stat st;
 	int nr, i;
 
@@ -66,10 +66,10 @@ static void file_dir(struct maps *m, const char *dir)
 		maps_refuse(m, m->nr_files - 1, why, hint);
 	}
 	for (i = 0; i < nr; i++) {
-		path = say_fmt("%s/%s", dir, names[i]->d_name);
+		char *path __free(free) = say_fmt("%s/%s", dir, names[i]->d_name);
+
 		if (!why)
 			file_take(m, path, false);
-		free(path);
 		free(names[i]);
 	}
 	free(names);
@@ -77,19 +77,13 @@ static void file_dir(struct maps *m, const char *dir)
 
 struct maps *maps_load(const char *file)
 {
+	char *main_file __free(free) = sysfs_root(MAPS_DIR "/" MAPS_MAIN),
+	     *dir __free(free) = say_fmt("%s.d", main_file);
 	struct maps *m = say_alloc(sizeof(*m));
-	char *main_file, *dir;
 
-	if (file) {
-		file_take(m, file, true);
-	} else {
-		main_file = sysfs_root(MAPS_DIR "/" MAPS_MAIN);
-		dir = sysfs_root(MAPS_DIR "/" MAPS_MAIN ".d");
-		file_take(m, main_file, false);
+	file_take(m, file ? file : main_file, file);
+	if (!file)
 		file_dir(m, dir);
-		free(main_file);
-		free(dir);
-	}
 	maps_check(m);
 	return m;
 }
@@ -151,49 +145,44 @@ static char *file_quoted(const char *s)
 	return out;
 }
 
-static void file_append(char **line, char *word)
+static void file_append(char **line, const char *text)
 {
-	char *longer = *line ? say_fmt("%s %s", *line, word) : say_dup(word);
+	char *word __free(free) = file_quoted(text);
 
-	free(*line);
-	free(word);
-	*line = longer;
+	say_append(line, " %s", word);
 }
 
 char *maps_line(const struct maps_entry *e)
 {
-	char grammar[IBNBD_MAP_LINE_MAX + 1], *line = NULL, *save = NULL, *word;
+	char grammar[IBNBD_MAP_LINE_MAX + 1], *line = say_dup(e->name), *save = NULL, *word;
 	struct ibnbd_map options = e->map;
 	size_t i;
 	int j;
 
-	file_append(&line, say_dup(e->name));
-	file_append(&line, file_quoted(e->map.device_path));
-	file_append(&line, e->made_session ? say_dup("-") : file_quoted(e->map.sessname));
+	file_append(&line, e->map.device_path);
+	file_append(&line, e->made_session ? "-" : e->map.sessname);
 	options.given &=
 		~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path | 1u << IBNBD_OPT_name);
 	for (i = 0; i < e->nr_hosts; i++)
-		file_append(&line, say_fmt("path=%s", e->host[i]));
+		say_append(&line, " path=%s", e->host[i]);
 	ibnbd_mapopt_format(&options, grammar, sizeof(grammar));
 	for (word = strtok_r(grammar, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		char *at = strncmp(word, "path=", 5) ? NULL : strchr(word, '@');
 
 		if (at)
 			*at = ',';
-		file_append(&line, say_dup(word));
+		say_append(&line, " %s", word);
 	}
 	for (j = 0; j < MAPS_NR_OPTIONS; j++) {
+		char *option __free(free) = NULL;
+
 		if (!maps_given(e, j))
 			continue;
-		if (!maps_options[j].value) {
-			file_append(&line, say_dup(maps_options[j].key));
-			continue;
-		}
-		word = say_fmt("%s=%s", maps_options[j].key, e->text[j]);
-		file_append(&line, file_quoted(word));
-		free(word);
+		option = say_fmt("%s%s%s", maps_options[j].key, maps_options[j].value ? "=" : "",
+				 maps_options[j].value ? e->text[j] : "");
+		file_append(&line, option);
 	}
 	for (i = 0; i < e->nr_own; i++)
-		file_append(&line, file_quoted(e->own[i]));
+		file_append(&line, e->own[i]);
 	return line;
 }

@@ -86,9 +86,9 @@ static size_t saved_file(struct maps_saved *s, const char *name, const char *fil
 			 char **hint)
 {
 	/* no other name has a tilde */
-	char *path = file ? say_dup(file) :
-			    say_fmt("%s/%s%s.conf", s->dir, name,
-				    strcmp(name, MAPS_SAVED_OLD_NAME) ? "" : "~");
+	char *path __free(free) = file ? say_dup(file) :
+					 say_fmt("%s/%s%s.conf", s->dir, name,
+						 strcmp(name, MAPS_SAVED_OLD_NAME) ? "" : "~");
 	size_t i;
 
 	for (i = 0; i < s->m->nr_files && strcmp(s->m->files[i].path, path);)
@@ -102,7 +102,6 @@ static size_t saved_file(struct maps_saved *s, const char *name, const char *fil
 		*hint = say_fmt("add the line there, or: mv %s %s.old", path, path);
 		i = SIZE_MAX;
 	}
-	free(path);
 	return i;
 }
 
@@ -118,39 +117,26 @@ static void saved_move(struct maps_saved *s, struct maps_entry *e, size_t file)
 /* The line with its comment. Allocated. */
 static char *saved_line(const struct maps *m, const struct maps_entry *e)
 {
-	char *line = maps_line(e), *longer;
+	char *line = maps_line(e);
 
-	if (!e->comment.len)
-		return line;
-	longer = say_fmt("%s  %.*s", line, (int)e->comment.len,
-			 m->files[e->comment.file].text + e->comment.off);
-	free(line);
-	return longer;
+	if (e->comment.len)
+		say_append(&line, "  %.*s", (int)e->comment.len,
+			   m->files[e->comment.file].text + e->comment.off);
+	return line;
 }
 
 char *maps_saved_text(const struct maps_saved *s, size_t file)
 {
-	char *text = NULL, *line;
-	bool any = false;
-	size_t len, i;
-	FILE *f = open_memstream(&text, &len);
+	char *text = NULL;
+	size_t i;
 
-	if (!f)
-		abort();
-	fputs(saved_head, f);
 	for (i = 0; i < s->nr; i++) {
+		char *line __free(free) = NULL;
+
 		if (s->will[i].line.file != file)
 			continue;
 		line = saved_line(s->m, &s->will[i]);
-		fprintf(f, "%s\n", line);
-		free(line);
-		any = true;
-	}
-	if (fclose(f))
-		abort();
-	if (!any) {
-		free(text);
-		return NULL;
+		say_append(&text, "%s%s\n", text ? "" : saved_head, line);
 	}
 	return text;
 }
@@ -166,9 +152,8 @@ static int saved_order(const void *a, const void *b)
 struct maps *maps_saved_after(const struct maps_saved *s)
 {
 	const struct maps *m = s->m;
-	const struct maps_file **order = say_alloc((m->nr_files + 1) * sizeof(*order));
+	const struct maps_file **order __free(free) = say_alloc((m->nr_files + 1) * sizeof(*order));
 	struct maps *after = say_alloc(sizeof(*after));
-	char *text;
 	size_t i;
 
 	for (i = 0; i < m->nr_files; i++)
@@ -176,15 +161,13 @@ struct maps *maps_saved_after(const struct maps_saved *s)
 	qsort(order, m->nr_files, sizeof(*order), saved_order);
 	for (i = 0; i < m->nr_files; i++) {
 		size_t file = (size_t)(order[i] - m->files);
+		char *text __free(free) = s->touched[file] ? maps_saved_text(s, file) : NULL;
 
-		text = s->touched[file] ? maps_saved_text(s, file) : NULL;
 		if (text)
 			maps_parse(after, order[i]->path, text, strlen(text));
 		else if (!s->touched[file])
 			maps_parse(after, order[i]->path, order[i]->text, order[i]->len);
-		free(text);
 	}
-	free(order);
 	maps_check(after);
 	return after;
 }
@@ -247,7 +230,7 @@ static void saved_agree(struct maps_saved *s, const struct maps_entry *e)
 	size_t i;
 
 	for (o = s->will; o < s->will + s->nr; o++) {
-		char *was, *is;
+		char *was __free(free) = NULL, *is __free(free) = NULL;
 
 		if (!saved_beside(o, e) || !saved_free(s, o->line.file, o->name))
 			continue;
@@ -260,8 +243,6 @@ static void saved_agree(struct maps_saved *s, const struct maps_entry *e)
 		is = maps_line(o);
 		if (strcmp(was, is))
 			saved_move(s, o, o->line.file);
-		free(was);
-		free(is);
 	}
 }
 
@@ -308,22 +289,21 @@ static bool saved_same_meaning(const struct maps_entry *a, const struct maps_ent
 char *maps_saved_split(struct maps_saved *s, size_t *old, char **hint)
 {
 	struct maps *m = s->m;
-	char *path = say_fmt("%s/%s.conf", s->dir, MAPS_SAVED_OLD_NAME), *where, *why = NULL;
+	char *path __free(free) = say_fmt("%s/%s.conf", s->dir, MAPS_SAVED_OLD_NAME), *why = NULL;
 	size_t file, to, nr = 0, i, j;
 
 	for (file = 0; file < m->nr_files && strcmp(m->files[file].path, path);)
 		file++;
-	free(path);
 	*old = SIZE_MAX;
 	*hint = NULL;
 	for (i = 0; i < m->nr_diags; i++) {
+		char *where __free(free) = NULL;
+
 		if (m->diags[i].level != MAPS_ERROR || m->diags[i].at.file != file)
 			continue;
 		where = saved_where(m, m->diags[i].at);
-		why = say_fmt("%s: %s", where, m->diags[i].msg);
 		*hint = say_dup("fix that line, then: ibnbd maps tidy");
-		free(where);
-		return why;
+		return say_fmt("%s: %s", where, m->diags[i].msg);
 	}
 	for (i = 0; !why && i < s->nr; i++) {
 		struct maps_entry *e = &s->will[i];
@@ -352,19 +332,18 @@ char *maps_saved_split(struct maps_saved *s, size_t *old, char **hint)
 
 static char *saved_persons(const struct maps_saved *s, const struct maps_entry *old)
 {
-	char *where __free(free) = saved_where(s->m, old->line),
-	     *why = say_fmt("%s has the line of %s, and is not a file that this command writes",
-			    where, old->name);
+	char *where __free(free) = saved_where(s->m, old->line);
 
-	return why;
+	return say_fmt("%s has the line of %s, and is not a file that this command writes", where,
+		       old->name);
 }
 
 char *maps_saved_put(struct maps_saved *s, struct maps_entry *e, const char *file, bool live,
 		     char **hint)
 {
 	struct maps_entry *old = maps_saved_find(s, e->name);
-	char *why = NULL, *was, *will;
-	bool own, same;
+	char *why = NULL, *was __free(free) = NULL, *will __free(free) = NULL;
+	bool own, same = false;
 	size_t to;
 
 	*hint = NULL;
@@ -376,7 +355,6 @@ char *maps_saved_put(struct maps_saved *s, struct maps_entry *e, const char *fil
 			return NULL;
 		was = maps_line(e);
 		*hint = say_fmt("change it there to: %s", was);
-		free(was);
 		return saved_persons(s, old);
 	}
 	if (old && !old->bad && (strcmp(old->map.device_path, e->map.device_path) ||
@@ -393,11 +371,8 @@ char *maps_saved_put(struct maps_saved *s, struct maps_entry *e, const char *fil
 		was = maps_line(old);
 		will = maps_line(e);
 		same = !old->bad && !strcmp(was, will);
-		free(was);
-		free(will);
 		e->comment = old->comment;
 	} else {
-		same = false;
 		old = &s->will[s->nr++];
 	}
 	e->bad = false;
@@ -429,7 +404,6 @@ static char *saved_mistake(const struct maps_saved *s, const struct maps *after,
 {
 	const char *path = s->m->files[e->line.file].path;
 	const struct maps_entry *now = NULL;
-	char *where, *why;
 	size_t i;
 
 	for (i = 0; i < after->nr; i++)
@@ -438,14 +412,13 @@ static char *saved_mistake(const struct maps_saved *s, const struct maps *after,
 			now = &after->entries[i];
 	for (i = 0; now && i < after->nr_diags; i++) {
 		const struct maps_diag *d = &after->diags[i];
+		char *where __free(free) = NULL;
 
 		if (d->level != MAPS_ERROR || d->at.file != now->line.file ||
 		    d->at.off < now->line.off || d->at.off >= now->line.off + now->line.len)
 			continue;
 		where = s->touched[e->line.file] ? say_dup(path) : saved_where(after, d->at);
-		why = say_fmt("%s: %s would not be mapped any more: %s", where, e->name, d->msg);
-		free(where);
-		return why;
+		return say_fmt("%s: %s would not be mapped any more: %s", where, e->name, d->msg);
 	}
 	return say_fmt("%s: %s cannot be written as a line", path, e->name);
 }
@@ -453,17 +426,13 @@ static char *saved_mistake(const struct maps_saved *s, const struct maps *after,
 static char *saved_lost(const struct maps_saved *s, struct maps *after, const struct maps_entry *e)
 {
 	const struct maps_entry *now = maps_find(after, e->name);
-	char *why = NULL, *will, *is;
+	char *will __free(free) = maps_line(e), *is __free(free) = now ? maps_line(now) : NULL;
 
 	if (!now)
 		return saved_mistake(s, after, e);
-	will = maps_line(e);
-	is = maps_line(now);
-	if (strcmp(will, is))
-		why = say_fmt("the line of %s would mean something else", e->name);
-	free(will);
-	free(is);
-	return why;
+	return strcmp(will, is) ?
+		       say_fmt("the line of %s would mean something else", e->name) :
+		       NULL;
 }
 
 char *maps_saved_lost(const struct maps_saved *s, char **hint)

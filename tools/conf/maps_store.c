@@ -66,7 +66,7 @@ static bool store_lock_try(int fd, bool own)
 static char *store_lock_holder(int fd, pid_t *pid)
 {
 	struct flock lock = { .l_type = F_WRLCK };
-	char *path, text[128];
+	char *path __free(free) = NULL, text[128];
 	ssize_t n = 0, i;
 
 	*pid = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK ? lock.l_pid : 0;
@@ -74,7 +74,6 @@ static char *store_lock_holder(int fd, pid_t *pid)
 		return say_dup("a process that cannot be seen from here");
 	path = say_fmt("/proc/%d/cmdline", *pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	free(path);
 	if (fd >= 0) {
 		n = read(fd, text, sizeof(text));
 		close(fd);
@@ -95,11 +94,8 @@ static int store_lock_held(int fd, const char *path)
 
 	say_error(SAY_BUSY, "%s: %s has held the lock for %u s; nothing was saved", path, who,
 		  STORE_PATIENCE);
-	if (pid > 0)
-		say_hint("try again when it has ended; if it hangs: kill %d", pid);
-	else
-		say_hint("try again when it has ended: fuser -v %s", path);
-	return SAY_BUSY;
+	return pid > 0 ? say_hint("try again when it has ended; if it hangs: kill %d", pid) :
+			 say_hint("try again when it has ended: fuser -v %s", path);
 }
 
 /* Sets *@fd, which holds the lock until it is closed; -1 in a dry run. Returns the exit status. */
@@ -162,8 +158,7 @@ static int store_usable(const struct maps *m)
 	if (!maps_say_refused(m))
 		return SAY_DONE;
 	say_error(SAY_USAGE, "maps.conf is not changed while a file of it is not used");
-	say_hint("ibnbd maps check");
-	return SAY_USAGE;
+	return say_hint("ibnbd maps check");
 }
 
 /* Takes ownership of both texts. */
@@ -222,19 +217,15 @@ static void store_tell(const struct store *t)
 		const struct maps_entry *was = i < m->nr ? &m->entries[i] : NULL,
 					*is = &t->s.will[i];
 		char *before __free(free) = was ? maps_line(was) : say_dup(""),
-		     *now __free(free) = maps_line(is), *shown;
+		     *now __free(free) = maps_line(is),
+		     *without __free(free) = escape_unseen(before),
+		     *with __free(free) = escape_unseen(now);
 
-		if (was && was->line.file != is->line.file) {
-			shown = escape_unseen(before);
-			fprintf(told, "%s: without: %s\n", m->files[was->line.file].path, shown);
-			free(shown);
-		}
+		if (was && was->line.file != is->line.file)
+			fprintf(told, "%s: without: %s\n", m->files[was->line.file].path, without);
 		if (is->line.file != MAPS_SAVED_GONE && t->s.touched[is->line.file] &&
-		    (!was || was->line.file != is->line.file || strcmp(before, now))) {
-			shown = escape_unseen(now);
-			fprintf(told, "%s: %s\n", m->files[is->line.file].path, shown);
-			free(shown);
-		}
+		    (!was || was->line.file != is->line.file || strcmp(before, now)))
+			fprintf(told, "%s: %s\n", m->files[is->line.file].path, with);
 	}
 }
 
@@ -259,7 +250,8 @@ static int store_write(const struct store *t)
 	for (pass = 0; pass < 2; pass++) {
 		for (file = 0; !rc && file < t->m->nr_files; file++) {
 			const char *path = t->m->files[file].path;
-			char *text = t->s.touched[file] ? maps_saved_text(&t->s, file) : NULL;
+			char *text __free(free) =
+				t->s.touched[file] ? maps_saved_text(&t->s, file) : NULL;
 
 			if (text && !pass) {
 				file_mkdirs(path);
@@ -270,7 +262,6 @@ static int store_write(const struct store *t)
 				   file < t->s.loaded) {
 				rc = store_take_away(t, file);
 			}
-			free(text);
 		}
 	}
 	return rc;
@@ -313,15 +304,14 @@ static int store_twice(struct maps *m, const struct maps_entry *e)
 		return SAY_DONE;
 	say_error(SAY_ALREADY, "cannot save %s: maps.conf has %s of session %s already, as %s",
 		  e->name, e->map.device_path, e->map.sessname, other->name);
-	say_hint("ibnbd maps remove %s, if that is the old name", other->name);
-	return SAY_ALREADY;
+	return say_hint("ibnbd maps remove %s, if that is the old name", other->name);
 }
 
 int maps_store_save(const struct maps_entry *new_entry, const char *file, bool live, bool reload)
 {
 	struct maps_entry e = *new_entry;
 	struct store t;
-	char *why, *hint, *line;
+	char *why, *hint, *line __free(free) = NULL;
 	int rc = store_begin(&t, file);
 
 	if (!rc)
@@ -333,7 +323,6 @@ int maps_store_save(const struct maps_entry *new_entry, const char *file, bool l
 	if (!rc) {
 		line = maps_line(&e);
 		say_more("saved: %s", line);
-		free(line);
 	}
 	return store_end(&t, rc);
 }

@@ -84,13 +84,11 @@ static char *conf_line(struct mirror_conf *m, char *line)
 /* The legs that the record has. It is ours: what cannot be read counts as empty. */
 static void conf_record(struct mirror_conf *m)
 {
-	char *below __free(free) = say_fmt("%s/%s", MIRROR_RECORDS, m->name),
-	     *path __free(free) = sysfs_root(below), *text __free(free) = sysfs_text(path), *line,
-	     *save = NULL;
+	char *path __free(free) = sysfs_root("%s/%s", MIRROR_RECORDS, m->name),
+	     *text __free(free) = sysfs_text(path), *line, *rest = text;
 	size_t i;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save))
+	while ((line = strsep(&rest, "\n")))
 		for (i = 0; i < m->nr; i++)
 			m->leg[i].recorded |= !strcmp(m->leg[i].name, line);
 }
@@ -143,9 +141,8 @@ struct mirror_conf *mirror_conf_load(size_t *nr, size_t *refused, bool tell)
 
 /* ---- writing ---- */
 
-static int conf_put(const char *below, const char *text)
+static int conf_put(const char *path, const char *text)
 {
-	char *path __free(free) = sysfs_root(below);
 	int err;
 
 	if (sysfs_dry_run) {
@@ -159,44 +156,31 @@ static int conf_put(const char *below, const char *text)
 	return say_exit_of(err);
 }
 
-static char *conf_append(char *text, char *more)
-{
-	char *longer = say_fmt("%s%s", text, more);
-
-	free(text);
-	free(more);
-	return longer;
-}
-
 int mirror_conf_write(const struct mirror_conf *m)
 {
-	char *below = say_fmt("%s/%s.conf", MIRROR_DIR, m->name),
-	     *text = say_fmt("# Made by ibnbd mirror create: see ibnbd(8), MIRRORS.\nuuid = %s\n",
-			     m->uuid);
+	char *path __free(free) = sysfs_root("%s/%s.conf", MIRROR_DIR, m->name),
+	     *text __free(free) = say_fmt(
+		     "# Made by ibnbd mirror create: see ibnbd(8), MIRRORS.\nuuid = %s\n", m->uuid);
 	size_t i;
-	int rc;
 
-	text = conf_append(text, m->wait == MAPS_FOREVER ?
-					 say_dup("wait = infinity\n") :
-					 say_fmt("wait = %llds\n", (long long)m->wait));
+	if (m->wait == MAPS_FOREVER)
+		say_append(&text, "wait = infinity\n");
+	else
+		say_append(&text, "wait = %llds\n", (long long)m->wait);
 	for (i = 0; i < m->nr; i++)
-		text = conf_append(text, say_fmt("leg = %s%s%s\n", m->leg[i].name,
-						 *m->leg[i].identity ? " " : "",
-						 m->leg[i].identity));
-	rc = conf_put(below, text);
-	free(text);
-	free(below);
-	return rc;
+		say_append(&text, "leg = %s%s%s\n", m->leg[i].name,
+			   *m->leg[i].identity ? " " : "", m->leg[i].identity);
+	return conf_put(path, text);
 }
 
 int mirror_record_write(const struct mirror_conf *m, unsigned int healthy)
 {
-	char *below __free(free) = say_fmt("%s/%s", MIRROR_RECORDS, m->name),
+	char *path __free(free) = sysfs_root("%s/%s", MIRROR_RECORDS, m->name),
 	     *text __free(free) = say_dup("");
 	size_t i;
 
 	for (i = 0; i < m->nr; i++)
 		if (healthy & 1u << i)
-			text = conf_append(text, say_fmt("%s\n", m->leg[i].name));
-	return conf_put(below, text);
+			say_append(&text, "%s\n", m->leg[i].name);
+	return conf_put(path, text);
 }

@@ -35,6 +35,7 @@ struct policy_conf *policy_conf_load(const char *file);
  */
 struct policy_conf *policy_conf_running(void);
 void policy_conf_free(struct policy_conf *c);
+DEFINE_FREE(policy_conf_free, struct policy_conf *)
 /*
  * A policy without rules allows everything, so it must be meant. If @c exports something, and @p is
  * missing, empty or, with policy = required, without a rule, that is a mistake of @p.

@@ -129,7 +129,7 @@ static bool server_continued(const struct maps_token *last)
 /* A line may be `key = value` or `key=value`, and the value may have several words. */
 static void server_line(struct server_conf *c, const struct maps_token *t, size_t nr)
 {
-	char *all, *eq, *key, *value, *why;
+	char *key __free(free) = NULL, *eq, *value, *why __free(free) = NULL;
 	size_t i;
 	int id;
 
@@ -141,24 +141,17 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 			   say_dup("write the whole value in one line; a line has up to 4096 bytes"));
 		return;
 	}
-	all = say_dup("");
-	for (i = 0; i < nr; i++) {
-		char *longer = say_fmt("%s%s%s", all, i ? " " : "", t[i].text);
-
-		free(all);
-		all = longer;
-	}
-	eq = strchr(all, '=');
+	for (i = 0; i < nr; i++)
+		say_append(&key, "%s%s", i ? " " : "", t[i].text);
+	eq = strchr(key, '=');
 	if (!eq) {
 		maps_error(c->m, t[0].at, say_dup("a line is KEY = VALUE"), NULL);
-		free(all);
 		return;
 	}
 	value = eq + 1 + strspn(eq + 1, " ");
-	while (eq > all && eq[-1] == ' ')
+	while (eq > key && eq[-1] == ' ')
 		eq--;
 	*eq = 0;
-	key = all;
 	for (id = 0; id < SERVER_NR_KEYS && say_distance(key, server_keys[id].key);)
 		id++;
 	if (id == SERVER_NR_KEYS) {
@@ -173,10 +166,8 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 				   NULL);
 			free(c->value[id]);
 			c->value[id] = NULL;
-			free(why);
 		}
 	}
-	free(all);
 }
 
 bool server_allow_bars(const char *allow)
@@ -253,9 +244,10 @@ void server_conf_free(struct server_conf *c)
 {
 	int i;
 
-	for (i = 0; i < SERVER_NR_KEYS; i++)
+	for (i = 0; c && i < SERVER_NR_KEYS; i++)
 		free(c->value[i]);
-	maps_free(c->m);
+	if (c)
+		maps_free(c->m);
 	free(c);
 }
 

@@ -63,6 +63,7 @@ struct server_conf {
 
 struct server_conf *server_conf_load(const char *file);
 void server_conf_free(struct server_conf *c);
+DEFINE_FREE(server_conf_free, struct server_conf *)
 
 /*
  * Does a list of allow keep any host out? A client chooses the name of its session itself, and with

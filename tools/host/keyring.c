@@ -19,10 +19,7 @@ static char *keyring_desc(const char *name, bool next)
 
 static char *keyring_file(const char *desc)
 {
-	char *dir __free(free) = sysfs_root("/keyring"),
-	     *file = say_fmt("%s%s%s", dir, desc ? "/" : "", desc ? desc : "");
-
-	return file;
+	return sysfs_root("/keyring%s%s", desc ? "/" : "", desc ? desc : "");
 }
 
 /*
@@ -149,20 +146,18 @@ bool keyring_has(const char *name, bool next)
 
 static int keyring_store(const char *desc, const u8 *key)
 {
-	char *file;
+	char *file __free(free) = keyring_file(desc);
 	int fd, err = 0;
 
 	if (!keyring_there())
 		return ENOKEY;
 	if (!sysfs_redirected())
 		return keyring_put(desc, key);
-	file = keyring_file(desc);
 	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, key, IBTRS_KEY_LEN) != IBTRS_KEY_LEN)
 		err = errno;
 	if (fd >= 0)
 		close(fd);
-	free(file);
 	return err;
 }
 
@@ -180,9 +175,8 @@ int keyring_add(const char *name, bool next, const u8 *key)
 
 static int keyring_drop(const char *desc)
 {
-	char *file;
+	char *file __free(free) = keyring_file(desc);
 	long key;
-	int err;
 
 	if (!sysfs_redirected()) {
 		key = keyring_find(desc);
@@ -190,15 +184,12 @@ static int keyring_drop(const char *desc)
 			return errno;
 		return 0;
 	}
-	file = keyring_file(desc);
-	err = !unlink(file) ? 0 : errno == ENOENT ? ENOKEY : errno;
-	free(file);
-	return err;
+	return !unlink(file) ? 0 : errno == ENOENT ? ENOKEY : errno;
 }
 
 int keyring_remove(const char *name, bool next)
 {
-	char *desc = keyring_desc(name, next);
+	char *desc __free(free) = keyring_desc(name, next);
 	int err = 0;
 
 	if (!sysfs_dry_run)
@@ -207,7 +198,6 @@ int keyring_remove(const char *name, bool next)
 		err = ENOKEY;
 	else
 		printf("keyctl unlink logon %s " IBTRS_KEYRING "\n", desc);
-	free(desc);
 	return err;
 }
 
@@ -248,12 +238,11 @@ static char **keyring_lines(void)
 
 char **keyring_names(void)
 {
-	char *dir, **names;
+	char *dir __free(free) = keyring_file(NULL), **names;
 	size_t i;
 
 	if (!sysfs_redirected())
 		return keyring_lines();
-	dir = keyring_file(NULL);
 	names = sysfs_list(dir, NULL);
 	for (i = 0; names[i]; i++) {
 		char *desc __free(free) = names[i];
@@ -261,6 +250,5 @@ char **keyring_names(void)
 		names[i] = say_dup(desc + (strncmp(desc, IBTRS_KEY_PREFIX, 6) ? 0 : 6));
 		names[i][strcspn(names[i], ":")] = 0;
 	}
-	free(dir);
 	return names;
 }

@@ -25,6 +25,7 @@
 #include "tools/out/say.h"
 
 #define MAPPING_RETRIES	20	/* tenths of a second */
+#define MAPPING_UNMAP	"ibnbd/unmap_device"
 
 /* ---- driver ---- */
 
@@ -38,7 +39,8 @@ static void mapping_load(void)
 	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibnbd-client", NULL };
 
 	if (sysfs_dry_run)
-		sysfs_write("modprobe", "ibnbd-client");
+		fprintf(sysfs_dry_run_stderr ? stderr : stdout,
+			"echo 'ibnbd-client' > 'modprobe'\n");
 	else
 		mapping_modprobe(argv);
 }
@@ -109,16 +111,15 @@ int mapping_driver(bool load)
 	if (there || sysfs_dry_run)
 		return SAY_DONE;
 	say_error(SAY_DRIVER, "the driver ibnbd-client is not loaded (there is no %s)", ctl);
-	say_hint(geteuid() ? "sudo modprobe ibnbd-client" :
-			     "modprobe ibnbd-client; if that fails: ibnbd doctor");
-	return SAY_DRIVER;
+	return say_hint(geteuid() ? "sudo modprobe ibnbd-client" :
+				    "modprobe ibnbd-client; if that fails: ibnbd doctor");
 }
 
 char *mapping_last_error(void)
 {
-	char *ctl __free(free) = sysfs_path(STATE_CLIENT), *text = sysfs_attr(ctl, "last_error");
+	char *ctl __free(free) = sysfs_path(STATE_CLIENT);
 
-	return text;
+	return sysfs_attr(ctl, "last_error");
 }
 
 /*
@@ -142,8 +143,9 @@ static bool mapping_capable(void)
 	return capable;
 }
 
-const struct mapping_bar *mapping_barred(const char *file, int err)
+const struct mapping_bar *mapping_barred(const char *dir, const char *name, int err)
 {
+	char *file __free(free) = say_fmt("%s/%s", dir, name);
 	static const struct mapping_bar
 		read_only = { "/sys is mounted read-only here",
 			      "in a container: run it on the host, or make the container privileged" },
@@ -163,9 +165,9 @@ const struct mapping_bar *mapping_barred(const char *file, int err)
 	return err == EROFS ? &read_only : err == ENOENT || err == ENODEV ? &gone : NULL;
 }
 
-char *mapping_reason(const char *file, int err)
+char *mapping_reason(const char *dir, const char *name, int err)
 {
-	const struct mapping_bar *bar = mapping_barred(file, err);
+	const struct mapping_bar *bar = mapping_barred(dir, name, err);
 	char *said = bar ? say_dup(bar->why) : mapping_last_error();
 
 	return said ? said : say_dup(strerror(err));
@@ -173,9 +175,9 @@ char *mapping_reason(const char *file, int err)
 
 const char mapping_hint_name[] = "another session name here, or unmap on the host that has it";
 
-const char *mapping_hint(const char *file, int err)
+const char *mapping_hint(const char *dir, const char *name, int err)
 {
-	const struct mapping_bar *bar = file ? mapping_barred(file, err) : NULL;
+	const struct mapping_bar *bar = dir ? mapping_barred(dir, name, err) : NULL;
 
 	if (bar)
 		return bar->hint;
@@ -277,31 +279,25 @@ static char *mapping_disk(const struct ibnbd_map *map)
 }
 
 /* The driver does not know that `path=A,B` may have been meant as two paths. */
-static char *mapping_why(const struct ibnbd_map *map, const char *file, int err)
+static char *mapping_why(const struct ibnbd_map *map, const char *ctl, int err)
 {
-	char *said = mapping_reason(file, err), *source = NULL, *both;
+	char *said = mapping_reason(ctl, "map_device", err), *source __free(free) = NULL;
 	size_t i;
 
-	for (i = 0; i < map->nr_paths && !source && !mapping_barred(file, err); i++)
+	for (i = 0; i < map->nr_paths && !source && !mapping_barred(ctl, "map_device", err); i++)
 		source = host_wrong_source(&map->path[i]);
-	if (!source)
-		return said;
-	both = say_fmt("%s; %s", said, source);
-	free(said);
-	free(source);
-	return both;
+	if (source)
+		say_append(&said, "; %s", source);
+	return said;
 }
 
 static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why)
 {
-	char line[IBNBD_MAP_LINE_MAX + 1], *file, *session;
+	char line[IBNBD_MAP_LINE_MAX + 1], *ctl __free(free) = sysfs_path(STATE_CLIENT),
+	     *session __free(free) = sysfs_path("class/ibtrs-client/%s", map->sessname);
 	int64_t begin = sysfs_now();
-	bool known;
 
-	session = sysfs_path("class/ibtrs-client/%s", map->sessname);
-	known = sysfs_exists(session);
-	free(session);
-	if (!map->nr_paths && !known && !sysfs_dry_run) {
+	if (!map->nr_paths && !sysfs_exists(session) && !sysfs_dry_run) {
 		*err = ENXIO;
 		*why = say_fmt("there is no session %s, and no path to open it with",
 			       map->sessname);
@@ -312,13 +308,11 @@ static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why
 			       IBNBD_MAP_LINE_MAX);
 		return SAY_USAGE;
 	}
-	file = sysfs_path("%s/map_device", STATE_CLIENT);
-	*err = sysfs_write(file, line);
-	if (*err)
-		*why = mapping_why(map, file, *err);
-	free(file);
-	if (*err)
+	*err = sysfs_write(ctl, "map_device", line);
+	if (*err) {
+		*why = mapping_why(map, ctl, *err);
 		return say_exit_of(*err);
+	}
 	if (sysfs_dry_run)
 		return SAY_DONE;
 	*kname = mapping_disk(map);
@@ -361,8 +355,7 @@ static const struct timespec mapping_step = { .tv_nsec = 10000000 };
 
 static bool mapping_is_going(const struct state_dev *d)
 {
-	char *own __free(free) = say_fmt("%s/ibnbd", d->dir),
-	     *state __free(free) = sysfs_attr(own, "state");
+	char *state __free(free) = sysfs_attr(d->dir, "ibnbd/state");
 
 	return !state || !strcmp(state, "unmapped");
 }
@@ -373,7 +366,7 @@ static bool mapping_is_going(const struct state_dev *d)
  * removal has begun. Return: 0, an errno, or ETIMEDOUT: the driver has accepted the removal, and it
  * is not over yet.
  */
-static int mapping_order(const struct state_dev *d, const char *file, const char *word, int wait)
+static int mapping_order(const struct state_dev *d, const char *word, int wait)
 {
 	long tries = wait * 100L;
 	int status = 0;
@@ -381,9 +374,9 @@ static int mapping_order(const struct state_dev *d, const char *file, const char
 
 	pid = sysfs_dry_run ? -1 : fork();
 	if (pid < 0)
-		return sysfs_write(file, word);
+		return sysfs_write(d->dir, MAPPING_UNMAP, word);
 	if (!pid)
-		_exit(sysfs_write(file, word));
+		_exit(sysfs_write(d->dir, MAPPING_UNMAP, word));
 	while (!(got = waitpid(pid, &status, WNOHANG)) && (tries-- > 0 || !mapping_is_going(d)))
 		nanosleep(&mapping_step, NULL);
 	if (!got) {
@@ -403,8 +396,7 @@ static int mapping_still_there(const struct state_dev *d, int wait)
 	if (!wait)
 		return SAY_DONE;
 	say_error(SAY_UNREACHABLE, "%s: still there after %d seconds", d->path, wait);
-	say_hint("it is open, or its I/O does not end: ibnbd show %s", d->kname);
-	return SAY_UNREACHABLE;
+	return say_hint("it is open, or its I/O does not end: ibnbd show %s", d->kname);
 }
 
 /* Another process unmaps the device: wait until it is gone. */
@@ -432,7 +424,7 @@ static void mapping_tell_users(const struct state_dev *d)
 
 static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 {
-	char *file __free(free) = say_fmt("%s/ibnbd/unmap_device", d->dir), *said;
+	char *said __free(free) = NULL;
 	struct timespec step = { .tv_nsec = 100000000 };
 	int err, tries = MAPPING_RETRIES;
 
@@ -440,25 +432,25 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 	 * udev opens each new or just closed disk for a moment, so try again when busy; but not if
 	 * something is built upon the disk, which stays.
 	 */
-	while ((err = mapping_order(d, file, force ? "force" : "normal", wait)) == EBUSY &&
-	       tries-- > 0 && !mapping_built_upon(d))
+	while ((err = mapping_order(d, force ? "force" : "normal", wait)) == EBUSY && tries-- > 0 &&
+	       !mapping_built_upon(d))
 		nanosleep(&step, NULL);
-	if (!err || err == EALREADY || err == ENOENT || err == ENODEV || err == ETIMEDOUT) {
-		return !err		 ? SAY_DONE :
-		       err == ETIMEDOUT	 ? mapping_still_there(d, wait) :
-					   mapping_wait_gone(d, wait);
-	}
+	if (!err)
+		return SAY_DONE;
+	if (err == ETIMEDOUT)
+		return mapping_still_there(d, wait);
+	if (err == EALREADY || err == ENOENT || err == ENODEV)
+		return mapping_wait_gone(d, wait);
 	if (err == EBUSY) {
 		say_error(SAY_BUSY, "cannot unmap %s%s%s: it is in use", d->path,
 			  d->name ? " " : "", d->name ? d->name : "");
 		mapping_tell_users(d);
 		return SAY_BUSY;
 	}
-	said = mapping_reason(file, err);
+	said = mapping_reason(d->dir, MAPPING_UNMAP, err);
 	say_error(0, "cannot unmap %s: %s", d->path, said);
-	if (mapping_barred(file, err))
-		say_hint("%s", mapping_hint(file, err));
-	free(said);
+	if (mapping_barred(d->dir, MAPPING_UNMAP, err))
+		say_hint("%s", mapping_hint(d->dir, MAPPING_UNMAP, err));
 	return say_exit_of(err);
 }
 
@@ -473,7 +465,7 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait)
 
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want)
 {
-	char *path __free(free) = sysfs_root(d->path);
+	char *path __free(free) = sysfs_root("%s", d->path);
 	blkid_probe probe = blkid_new_probe_from_filename(path);
 	const char *found = NULL, *table = NULL;
 	char *why = NULL;

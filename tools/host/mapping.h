@@ -39,9 +39,10 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
  */
 int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **why);
 /*
- * The remedy for an errno of a write to @file of the driver, NULL: of any; NULL = none is known.
+ * The remedy for an errno of a write to @name in @dir of the driver, NULL: of any; NULL = none is
+ * known.
  */
-const char *mapping_hint(const char *file, int err);
+const char *mapping_hint(const char *dir, const char *name, int err);
 /* The same for a session name that another client's session has on the server. */
 extern const char mapping_hint_name[];
 
@@ -87,16 +88,16 @@ void settle_gone(struct settle *s, bool wait);
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want);
 
 /*
- * Why a write to @file cannot have reached the driver, if it failed with @err; NULL: it can. What
- * the driver said last is about an earlier write then.
+ * Why a write to @name in @dir cannot have reached the driver, if it failed with @err; NULL: it
+ * can. What the driver said last is about an earlier write then.
  */
 struct mapping_bar {
 	const char *why, *hint;
 };
 
-const struct mapping_bar *mapping_barred(const char *file, int err);
-/* Why the driver refused a write to @file, in its own words if it has any. Allocated. */
-char *mapping_reason(const char *file, int err);
+const struct mapping_bar *mapping_barred(const char *dir, const char *name, int err);
+/* Why the driver refused that write, in its own words if it has any. Allocated. */
+char *mapping_reason(const char *dir, const char *name, int err);
 /* The driver's words about the last refusal, allocated, or NULL. */
 char *mapping_last_error(void);
 /* The last @nr messages of our modules in the kernel's log, indented. */

@@ -19,9 +19,9 @@
 
 char *md_attr(const char *md, const char *name)
 {
-	char *dir __free(free) = sysfs_path("block/%s/md", md), *text = sysfs_attr(dir, name);
+	char *dir __free(free) = sysfs_path("block/%s/md", md);
 
-	return text;
+	return sysfs_attr(dir, name);
 }
 
 char *md_over(const char *kname)
@@ -88,30 +88,27 @@ int md_progress(const char *md)
 
 int md_readd(const char *md, const char *kname)
 {
-	char *path __free(free) = sysfs_path("block/%s/md/dev-%s/state", md, kname);
+	char *dir __free(free) = sysfs_path("block/%s/md/dev-%s", md, kname);
 
-	return sysfs_write(path, "re-add");
+	return sysfs_write(dir, "state", "re-add");
 }
 
 /* ---- mdadm ---- */
 
 static void md_tell(const char *const words[])
 {
-	char *line = say_dup("mdadm"), *longer, *word;
+	char *line __free(free) = say_dup("mdadm");
 	size_t i;
 
 	for (i = 0; words[i]; i++) {
-		word = say_word(words[i]);
-		longer = say_fmt("%s %s", line, word);
-		free(word);
-		free(line);
-		line = longer;
+		char *word __free(free) = say_word(words[i]);
+
+		say_append(&line, " %s", word);
 	}
 	if (sysfs_dry_run)
 		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "%s\n", line);
 	else
 		say_more("%s", line);
-	free(line);
 }
 
 /*

@@ -48,15 +48,14 @@ static void settle_read(struct settle_dev *d)
 /* @dir: of the device in sysfs. */
 static void settle_add(struct settle *s, const char *dir, const char *kname)
 {
-	char *dev __free(free) = sysfs_attr(dir, "dev"),
-	     *below __free(free) = say_fmt("/run/udev/data/b%s", dev ? dev : "");
+	char *dev __free(free) = sysfs_attr(dir, "dev");
 	struct settle_dev *d;
 
 	if (dev) {
 		s->list = say_grow(s->list, (s->nr + 1) * sizeof(*s->list));
 		d = &s->list[s->nr++];
 		d->kname = say_dup(kname);
-		d->record = sysfs_root(below);
+		d->record = sysfs_root("/run/udev/data/b%s", dev);
 		d->text = NULL;
 		settle_read(d);
 	}
@@ -124,7 +123,7 @@ static int64_t settle_first(const char *text)
 /* Which device the link of a record leads to; NULL: none. Allocated. */
 static char *settle_leads(const char *link)
 {
-	char *below __free(free) = say_fmt("/dev/%s", link), *path __free(free) = sysfs_root(below);
+	char *path __free(free) = sysfs_root("/dev/%s", link);
 
 	return sysfs_link(path);
 }
@@ -135,8 +134,7 @@ static char *settle_leads(const char *link)
  */
 static bool settle_linked(const struct settle_dev *d)
 {
-	char *node __free(free) = say_fmt("/dev/%s", d->kname),
-	     *path __free(free) = sysfs_root(node), *link, *to;
+	char *path __free(free) = sysfs_root("/dev/%s", d->kname), *link, *to;
 	const char *at = d->text;
 	bool all = true;
 
@@ -155,8 +153,7 @@ static bool settle_linked(const struct settle_dev *d)
  */
 static bool settle_watched(const struct settle_dev *d)
 {
-	char *below __free(free) = say_fmt("/run/udev/watch%s", strrchr(d->record, '/'));
-	char *watch __free(free) = sysfs_root(below),
+	char *watch __free(free) = sysfs_root("/run/udev/watch%s", strrchr(d->record, '/')),
 	     *queue __free(free) = sysfs_root("/run/udev/queue"), *mark __free(free) = NULL;
 
 	mark = sysfs_link(watch);

@@ -101,11 +101,7 @@ struct state {
 bool state_serverd(void);
 struct state *state_read(void);
 void state_free(struct state *s);
-
-static inline void state_free_at(struct state **at)
-{
-	state_free(*at);
-}
+DEFINE_FREE(state_free, struct state *)
 
 struct state_session *state_session(struct state *s, const char *name);
 /*

@@ -65,12 +65,12 @@ static bool state_export_at(const struct state_export *e, const char *path)
 bool state_is_export(const void *export, const char *word)
 {
 	const struct state_export *e = export;
-	char *root __free(free) = sysfs_root(""), *file __free(free) = say_fmt("%s%s", root, word),
+	char *file __free(free) = sysfs_root("%s", word),
 	     *real __free(free) = *word == '/' ? realpath(file, NULL) : NULL;
-	size_t skip = strlen(root);
+	size_t skip = strlen(sysfs_prefix());
 
 	return !strcmp(e->name, word) || state_export_at(e, word) ||
-	       (real && !strncmp(real, root, skip) && state_export_at(e, real + skip));
+	       (real && !strncmp(real, sysfs_prefix(), skip) && state_export_at(e, real + skip));
 }
 
 bool state_is_open(const void *open, const char *word)

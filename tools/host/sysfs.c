@@ -34,9 +34,14 @@ static const char *sysfs_env(const char *name, const char *otherwise)
 	return s && *s ? s : otherwise;
 }
 
+const char *sysfs_prefix(void)
+{
+	return sysfs_env("IBNBD_ROOT", "");
+}
+
 bool sysfs_redirected(void)
 {
-	return *sysfs_env("IBNBD_SYSFS", "") || *sysfs_env("IBNBD_ROOT", "");
+	return *sysfs_env("IBNBD_SYSFS", "") || *sysfs_prefix();
 }
 
 char *sysfs_path(const char *fmt, ...)
@@ -44,20 +49,23 @@ char *sysfs_path(const char *fmt, ...)
 	const char *sys = sysfs_env("IBNBD_SYSFS", NULL);
 	char *below __free(free) = NULL;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&below, fmt, ap);
+	below = say_vfmt(fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		exit(say_error(SAY_FAILED, "out of memory"));
 	return sys ? say_fmt("%s/%s", sys, below) :
-		     say_fmt("%s/sys/%s", sysfs_env("IBNBD_ROOT", ""), below);
+		     say_fmt("%s/sys/%s", sysfs_prefix(), below);
 }
 
-char *sysfs_root(const char *path)
+char *sysfs_root(const char *fmt, ...)
 {
-	return say_fmt("%s%s", sysfs_env("IBNBD_ROOT", ""), path);
+	char *below __free(free) = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	below = say_vfmt(fmt, ap);
+	va_end(ap);
+	return say_fmt("%s%s", sysfs_prefix(), below);
 }
 
 bool sysfs_exists(const char *path)
@@ -212,9 +220,10 @@ int64_t sysfs_now(void)
 	return t.tv_sec * (int64_t)1000000 + t.tv_nsec / 1000;
 }
 
-int sysfs_write(const char *path, const char *text)
+int sysfs_write(const char *dir, const char *name, const char *text)
 {
-	char *order __free(free) = say_quoted(text), *file __free(free) = say_quoted(path);
+	char *path __free(free) = say_fmt("%s/%s", dir, name),
+	     *order __free(free) = say_quoted(text), *file __free(free) = say_quoted(path);
 	int err = 0;
 
 	if (sysfs_dry_run) {
@@ -230,7 +239,7 @@ int sysfs_write(const char *path, const char *text)
 
 pid_t sysfs_spawn(char *const argv[], int *out, bool errors)
 {
-	char *sbin = say_fmt("/sbin/%s", argv[0]), *path = sysfs_root(sbin);
+	char *path __free(free) = sysfs_root("/sbin/%s", argv[0]);
 	int fd[2] = { -1, -1 }, null;
 	pid_t pid = out && pipe2(fd, O_CLOEXEC) ? -1 : fork();
 
@@ -244,8 +253,6 @@ pid_t sysfs_spawn(char *const argv[], int *out, bool errors)
 		execvp(argv[0], argv);
 		_exit(127);
 	}
-	free(path);
-	free(sbin);
 	if (out) {
 		close(fd[1]);
 		*out = fd[0];

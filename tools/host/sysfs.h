@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "tools/out/say.h"
 
 #define SYSFS_UNKNOWN	INT64_MIN	/* a number that could not be read */
 
@@ -19,8 +20,9 @@ extern bool sysfs_dry_run_stderr;	/* stdout is for JSON */
 
 /* @fmt below /sys. Allocated. */
 char *sysfs_path(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* @path below IBNBD_ROOT. Allocated. */
-char *sysfs_root(const char *path);
+/* @fmt below IBNBD_ROOT. Allocated. */
+char *sysfs_root(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+const char *sysfs_prefix(void);		/* IBNBD_ROOT, or "" */
 bool sysfs_redirected(void);
 
 bool sysfs_exists(const char *path);
@@ -44,20 +46,16 @@ char **sysfs_list(const char *path, size_t *nr);
 char **sysfs_list_conf(const char *path, size_t *nr);
 char **sysfs_list_all(const char *path);	/* what begins with a dot, too */
 void sysfs_list_free(char **names);
-
-static inline void sysfs_list_free_at(char ***at)
-{
-	sysfs_list_free(*at);
-}
+DEFINE_FREE(sysfs_list_free, char **)
 
 /* The clock of everybody who waits for the kernel or udev: monotonic, µs. */
 int64_t sysfs_now(void);
 
 /*
- * Write @text, as an order of the user. Honours --dry-run, and prints the order with -v. Returns 0
- * or errno (positive), without an error message.
+ * Write @text to the attribute, as an order of the user. Honours --dry-run, and prints the order
+ * with -v. Returns 0 or errno (positive), without an error message.
  */
-int sysfs_write(const char *path, const char *text);
+int sysfs_write(const char *dir, const char *name, const char *text);
 /*
  * Write the whole text. One write(2) takes at most a page, so there are as many as it needs. 0 or
  * errno. The tests link a replacement for this function and the next two.

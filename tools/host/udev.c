@@ -65,16 +65,14 @@ static int udev_visit(const char *path, const struct stat *st, int type, struct 
 /* udev writes '/' as \x2f, and a backslash as \x5c, in the directory of a link. */
 static void udev_unlink_noted(const char *name)
 {
-	char *link = say_fmt("/dev/%s", name), *p, *path __free(free) = NULL;
+	char *link __free(free) = sysfs_root("/dev/%s", name), *p;
 
-	for (p = link; (p = strchr(p, '\\')); p++)
+	for (p = link + strlen(sysfs_prefix()); (p = strchr(p, '\\')); p++)
 		if (!strncmp(p, "\\x2f", 4) || !strncmp(p, "\\x5c", 4)) {
 			*p = p[2] == '2' ? '/' : '\\';
 			memmove(p + 1, p + 4, strlen(p + 4) + 1);
 		}
-	path = sysfs_root(link);
-	udev_unlink(path);
-	free(link);
+	udev_unlink(link);
 }
 
 /* @id: the device as udev's files call it */
@@ -95,7 +93,7 @@ static void udev_forget(const char *id)
 		}
 	}
 	for (i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
-		char *tree __free(free) = sysfs_root(trees[i]);
+		char *tree __free(free) = sysfs_root("%s", trees[i]);
 
 		nftw(tree, udev_visit, 16, FTW_PHYS);
 	}
@@ -111,8 +109,7 @@ static char *udev_id(void)
 
 static bool udev_recorded(const char *id)
 {
-	char *below __free(free) = say_fmt("/run/udev/data/%s", id),
-	     *record __free(free) = sysfs_root(below);
+	char *record __free(free) = sysfs_root("/run/udev/data/%s", id);
 
 	return sysfs_exists(record);
 }
@@ -123,7 +120,7 @@ static bool udev_recorded(const char *id)
 static int64_t udev_shorter(const char *path, int64_t seconds)
 {
 	static const char key[] = "event_timeout";
-	char text[8192], *full = sysfs_root(path), *at, *word;
+	char text[8192], *full __free(free) = sysfs_root("%s", path), *at;
 	int fd = open(full, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1), i;
 	int64_t is;
@@ -133,6 +130,8 @@ static int64_t udev_shorter(const char *path, int64_t seconds)
 			text[i] = text[i] ? '_' : ' ';
 	text[n > 0 ? n : 0] = 0;
 	for (at = text; (at = strstr(at, key));) {
+		char *word __free(free) = NULL;
+
 		at += sizeof(key);	/* and = or a blank */
 		if (at > text + n)
 			break;
@@ -140,11 +139,9 @@ static int64_t udev_shorter(const char *path, int64_t seconds)
 		word = say_fmt("%.*s", (int)strcspn(at, " \t\n\"'#"), at);
 		if (maps_span(word, &is) && is > 0 && is < seconds)
 			seconds = is;
-		free(word);
 	}
 	if (fd >= 0)
 		close(fd);
-	free(full);
 	return seconds;
 }
 
@@ -180,9 +177,9 @@ static int udev_probe(const char *kname)
 	int64_t patience = udev_patience() / 3, most = getenv("IBNBD_LATE") ? UDEV_LATER : UDEV_FIRST,
 		end = sysfs_now() + 1000000 * (patience < most ? patience ? patience : 1 : most),
 		left;
-	char *below = say_fmt("/dev/%s", kname), *node = sysfs_root(below), text[16384];
-	char *const argv[] = { (char *)"blkid", (char *)"-p",	(char *)"-o",
-			       (char *)"udev",	(char *)node,	NULL };
+	char *node __free(free) = sysfs_root("/dev/%s", kname), text[16384];
+	char *const argv[] = { (char *)"blkid", (char *)"-p", (char *)"-o",
+			       (char *)"udev",	node,	      NULL };
 	int out, status = 0;
 	size_t len = 0;
 	ssize_t n = 1;
@@ -190,8 +187,6 @@ static int udev_probe(const char *kname)
 
 	/* (udev waits until its ends of our output are closed) */
 	pid = sysfs_spawn(argv, &out, false);
-	free(node);
-	free(below);
 	while (pid > 0 && (left = end - sysfs_now()) > 0 && !got) {
 		struct pollfd ready = { .fd = out, .events = POLLIN };
 

@@ -97,7 +97,7 @@ static bool users_has(const struct users_devs *d, dev_t dev)
 
 static bool users_has_node(const struct users_devs *d, const char *node)
 {
-	char *path __free(free) = sysfs_root(node);
+	char *path __free(free) = sysfs_root("%s", node);
 	dev_t dev;
 
 	return sysfs_node(path, &dev) && users_has(d, dev);
@@ -423,18 +423,17 @@ static void users_swap(struct users *u)
 static bool users_opened(const struct users *u, const struct users_ns *ns, const char *fd,
 			 char path[PATH_MAX])
 {
-	char to[PATH_MAX], *root = sysfs_root("");
+	char to[PATH_MAX];
 	ssize_t n = readlink(fd, to, sizeof(to) - 1);
-	size_t below = strlen(root);
+	size_t below = strlen(sysfs_prefix());
 	bool found;
 	dev_t dev;
 
 	to[n > 0 ? n : 0] = 0;
-	below = strncmp(to, root, below) ? 0 : below;
+	below = strncmp(to, sysfs_prefix(), below) ? 0 : below;
 	found = to[below] == '/' && !users_waits(ns, to + below) && sysfs_node(fd, &dev) &&
 		users_has(&u->devs, dev);
 	strcpy(path, to + below);
-	free(root);
 	return found;
 }
 

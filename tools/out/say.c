@@ -18,6 +18,7 @@
 
 int say_level;
 enum say_colour say_colour;
+static int say_code;		/* of the last error */
 
 bool say_coloured(FILE *f)
 {
@@ -48,12 +49,8 @@ static bool say_journal(void)
  */
 static char *say_escaped(const char *fmt, va_list ap)
 {
-	char *raw __free(free) = NULL;
+	char *raw __free(free) = say_vfmt(fmt, ap);
 
-	if (vasprintf(&raw, fmt, ap) < 0) {
-		fputs("ibnbd: out of memory\n", stderr);
-		exit(SAY_FAILED);
-	}
 	return escape_text(ESCAPE_LINE, raw);
 }
 
@@ -89,16 +86,18 @@ int say_error(int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	say_line("<3>", "ibnbd: ", "\033[1;31m", fmt, ap);
 	va_end(ap);
+	say_code = code;
 	return code;
 }
 
-void say_hint(const char *fmt, ...)
+int say_hint(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
 	say_line("<3>", "   try: ", "\033[1m", fmt, ap);
 	va_end(ap);
+	return say_code;
 }
 
 void say_warn(const char *fmt, ...)
@@ -154,11 +153,10 @@ int say_exit_of(int err)
 	}
 }
 
-int say_join(int sum, int rc, bool first)
+void say_sum(struct say_sum *sum, int rc)
 {
-	if (first || sum == rc)
-		return rc;
-	return SAY_PARTIAL;
+	sum->rc = !sum->any || sum->rc == rc ? rc : SAY_PARTIAL;
+	sum->any = true;
 }
 
 /* Is @found similar enough to @word to be suggested? */
@@ -177,45 +175,58 @@ const char *say_nearest(const char *word, const char *best, const char *other)
 	return other;
 }
 
+/* say_error() would need memory, too. */
+static void *say_got(void *p)
+{
+	if (!p) {
+		fputs("ibnbd: out of memory\n", stderr);
+		exit(SAY_FAILED);
+	}
+	return p;
+}
+
 void *say_alloc(size_t size)
 {
-	void *p = calloc(1, size ? size : 1);
-
-	if (!p)
-		exit(say_error(SAY_FAILED, "out of memory"));
-	return p;
+	return say_got(calloc(1, size ? size : 1));
 }
 
 void *say_grow(void *old, size_t size)
 {
-	void *p = realloc(old, size ? size : 1);
-
-	if (!p)
-		exit(say_error(SAY_FAILED, "out of memory"));
-	return p;
+	return say_got(realloc(old, size ? size : 1));
 }
 
 char *say_dup(const char *s)
 {
-	char *p = strdup(s);
+	return say_got(strdup(s));
+}
 
-	if (!p)
-		exit(say_error(SAY_FAILED, "out of memory"));
-	return p;
+char *say_vfmt(const char *fmt, va_list ap)
+{
+	char *s;
+
+	return say_got(vasprintf(&s, fmt, ap) < 0 ? NULL : s);
 }
 
 char *say_fmt(const char *fmt, ...)
 {
 	va_list ap;
 	char *s;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&s, fmt, ap);
+	s = say_vfmt(fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		exit(say_error(SAY_FAILED, "out of memory"));
 	return s;
+}
+
+void say_append(char **text, const char *fmt, ...)
+{
+	char *old __free(free) = *text, *more __free(free) = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	more = say_vfmt(fmt, ap);
+	va_end(ap);
+	*text = say_fmt("%s%s", old ? old : "", more);
 }
 
 /* If the text has bytes that a terminal must not see, uses $'' and writes them in octal. */

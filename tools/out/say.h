@@ -6,6 +6,7 @@
 #ifndef TOOLS_SAY_H
 #define TOOLS_SAY_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -37,8 +38,8 @@ bool say_coloured(FILE *f);
 
 /* To stderr: `ibnbd: ...`. Returns @code. */
 int say_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The line below an error: what to do about it. */
-void say_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The line below an error: what to do about it. Returns the @code of that error. */
+int say_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* To stderr, with -v only. */
 void say_more(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -51,8 +52,14 @@ void say_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The exit code for an errno (positive) of the driver. */
 int say_exit_of(int err);
-/* Adds result @rc to the summary @sum: the common result while all are equal, else SAY_PARTIAL. */
-int say_join(int sum, int rc, bool first);
+
+/* What several results are together: the common one while all are equal, else SAY_PARTIAL. */
+struct say_sum {
+	int rc;
+	bool any;
+};
+
+void say_sum(struct say_sum *sum, int rc);
 
 static inline unsigned int say_distance(const char *a, const char *b)
 {
@@ -66,10 +73,16 @@ const char *say_nearest(const char *word, const char *best, const char *other);
 void *say_alloc(size_t size);
 void *say_grow(void *old, size_t size);
 char *say_dup(const char *s);
+char *say_vfmt(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 char *say_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Makes @text longer, which may be NULL. */
+void say_append(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* As in the kernel: @free_it gets what the variable points to where the variable's block ends. */
 #define __free(free_it)	__attribute__((cleanup(free_it##_at)))
+
+/* For a @free_it that takes NULL, too. */
+#define DEFINE_FREE(free_it, type) static inline void free_it##_at(type *at) { free_it(*at); }
 
 static inline void free_at(void *at)
 {
