@@ -61,7 +61,7 @@ static char *file_readers(const struct stat *st, const char *path, char **hint)
  */
 static char *file_chain(const char *path, size_t skip, unsigned int depth, char **hint)
 {
-	char *part __free(free) = say_dup(path), *slash, *why = NULL, *what, *next, to[PATH_MAX];
+	char *part __free(free) = say_dup(path), *slash, *why = NULL, to[PATH_MAX];
 	struct stat st;
 	ssize_t n;
 	char kept;
@@ -77,10 +77,11 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 		kept = *slash;
 		*slash = 0;
 		if (!lstat(part, &st) && (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode))) {
-			what = say_fmt("the %s %s", S_ISDIR(st.st_mode) ? "directory" : "link",
-				       part);
+			char *what __free(free) =
+				say_fmt("the %s %s", S_ISDIR(st.st_mode) ? "directory" : "link", part);
+			char *next __free(free) = NULL;
+
 			why = file_rights(&st, what, part, hint);
-			free(what);
 			n = !why && S_ISLNK(st.st_mode) && depth < FILE_LINKS ?
 				    readlink(part, to, sizeof(to) - 1) :
 				    -1;
@@ -91,7 +92,6 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 					       say_fmt("%.*s/%s", (int)(strrchr(part, '/') - part),
 						       part, to);
 				why = file_chain(next, *to == '/' ? 0 : skip, depth + 1, hint);
-				free(next);
 			}
 		}
 		*slash = kept;
@@ -249,7 +249,7 @@ static void file_absent(const char *path, struct file_text *out, int err)
 void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out)
 {
 	const char *kind;
-	char *why, *hint = NULL;
+	char *why, *hint __free(free) = NULL;
 	struct stat st;
 	int fd;
 
@@ -278,7 +278,6 @@ void file_read(const char *path, enum file_whose whose, bool named, struct file_
 		why = file_distrust(path, &hint);
 	if (why)
 		file_refuse(out, why, hint);
-	free(hint);
 }
 
 void file_free(struct file_text *f)

@@ -167,22 +167,6 @@ static bool fstab_ours(const struct maps *m, const char *source)
 	return kname && fstab_upon_ours(kname, FSTAB_DEPTH);
 }
 
-static void fstab_add(struct fstab_use **uses, size_t *nr, const char *file, const char *source,
-		      const char *target, const char *options)
-{
-	*uses = say_grow(*uses, (*nr + 2) * sizeof(**uses));
-	(*uses)[(*nr)++] = (struct fstab_use){
-		.file = say_dup(file),
-		.source = say_dup(source),
-		.target = say_dup(target),
-		.netdev = options && fstab_has(options, "_netdev"),
-		.nofail = options && fstab_has(options, "nofail"),
-	};
-	(*uses)[*nr] = (struct fstab_use){ 0 };
-}
-
-/* ---- what is on what is on a disk ---- */
-
 /* A line that uses none of our disks by itself, and the paths that it needs. */
 struct fstab_row {
 	size_t file;
@@ -190,10 +174,33 @@ struct fstab_row {
 	char *key;		/* of crypttab */
 };
 
-struct fstab_rows {
-	struct fstab_row *row;
+/* Lines of both files: those that use our disks, and the others. */
+struct fstab {
+	const struct maps *m;
+	struct maps *said;
+	struct fstab_use *uses;
 	size_t nr;
+	struct fstab_row *row;
+	size_t nr_rows;
 };
+
+/* Takes ownership of @via. */
+static void fstab_add(struct fstab *t, size_t file, const char *source, const char *target,
+		      const char *options, char *via)
+{
+	t->uses = say_grow(t->uses, (t->nr + 2) * sizeof(*t->uses));
+	t->uses[t->nr++] = (struct fstab_use){
+		.file = say_dup(t->said->files[file].path),
+		.source = say_dup(source),
+		.target = say_dup(target),
+		.via = via,
+		.netdev = options && fstab_has(options, "_netdev"),
+		.nofail = options && fstab_has(options, "nofail"),
+	};
+	t->uses[t->nr] = (struct fstab_use){ 0 };
+}
+
+/* ---- what is on what is on a disk ---- */
 
 /* Options whose value is a path, or several with a colon between them. */
 static const char *const fstab_paths[] = {
@@ -252,8 +259,7 @@ static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char
  * Finds what a path in @text, a list with colons, depends on: a mount of ours, or one of our disks
  * itself, with *@disk. A key of crypttab is PATH:DEVICE.
  */
-static const struct fstab_use *fstab_list(const struct maps *m, const struct fstab_use *uses,
-					  const char *text, char **disk)
+static const struct fstab_use *fstab_list(const struct fstab *t, const char *text, char **disk)
 {
 	char *list __free(free) = say_dup(text), *path, *save = NULL, *hash;
 	const struct fstab_use *on = NULL;
@@ -264,60 +270,57 @@ static const struct fstab_use *fstab_list(const struct maps *m, const struct fst
 		if (*path != '/' && hash)
 			path = hash + 1;
 		fstab_plain_path(path);
-		if (fstab_ours(m, path))
+		if (fstab_ours(t->m, path))
 			*disk = say_dup(path);
 		else if (*path == '/')
-			on = fstab_on(uses, path);
+			on = fstab_on(t->uses, path);
 	}
 	return on;
 }
 
-static const struct fstab_use *fstab_needs(const struct maps *m, const struct fstab_use *uses,
-					   const struct fstab_row *r, char **disk)
+static const struct fstab_use *fstab_needs(const struct fstab *t, const struct fstab_row *r,
+					   char **disk)
 {
-	const struct fstab_use *on = fstab_list(m, uses, r->source, disk);
+	const struct fstab_use *on = fstab_list(t, r->source, disk);
 	char *options __free(free) = say_dup(r->options), *word, *rest = options,
 	     *parent __free(free) = NULL;
 	size_t i;
 
 	if (!on && !*disk && r->key)
-		on = fstab_list(m, uses, r->key, disk);
+		on = fstab_list(t, r->key, disk);
 	while (!on && !*disk && (word = strsep(&rest, ",")))
 		for (i = 0; i < ARRAY_SIZE(fstab_paths) && !on && !*disk; i++)
 			if (!strncmp(word, fstab_paths[i], strlen(fstab_paths[i])))
-				on = fstab_list(m, uses, word + strlen(fstab_paths[i]), disk);
+				on = fstab_list(t, word + strlen(fstab_paths[i]), disk);
 	parent = strrchr(r->target, '/') > r->target ? say_dup(r->target) : NULL;
 	if (!on && !*disk && parent) {
 		*strrchr(parent, '/') = 0;
-		on = fstab_on(uses, parent);
+		on = fstab_on(t->uses, parent);
 	}
 	return on;
 }
 
 /* Add what needs the mounts in @uses, then what needs that, until there is no more. */
-static void fstab_follow(const struct maps *m, const struct maps *said, struct fstab_rows *rows,
-			 struct fstab_use **uses, size_t *nr)
+static void fstab_follow(struct fstab *t)
 {
 	const struct fstab_use *on;
-	char *disk, *via;
+	char *disk;
 	bool more;
 	size_t i;
 
 	do {
 		more = false;
-		for (i = 0; i < rows->nr; i++) {
-			struct fstab_row *r = &rows->row[i];
+		for (i = 0; i < t->nr_rows; i++) {
+			struct fstab_row *r = &t->row[i];
 
 			if (!r->source)
 				continue;
 			disk = NULL;
-			on = fstab_needs(m, *uses, r, &disk);
+			on = fstab_needs(t, r, &disk);
 			if (!on && !disk)
 				continue;
-			via = disk ? disk : say_dup(on->target);
-			fstab_add(uses, nr, said->files[r->file].path, r->source, r->target,
-				  r->options);
-			(*uses)[*nr - 1].via = via;
+			fstab_add(t, r->file, r->source, r->target, r->options,
+				  disk ? disk : say_dup(on->target));
 			free(r->source);
 			r->source = NULL;
 			more = true;
@@ -325,57 +328,38 @@ static void fstab_follow(const struct maps *m, const struct maps *said, struct f
 	} while (more);
 }
 
-static void fstab_rows_add(struct fstab_rows *rows, size_t file, const char *source,
-			   const char *target, const char *options, const char *key)
-{
-	rows->row = say_grow(rows->row, (rows->nr + 1) * sizeof(*rows->row));
-	rows->row[rows->nr++] = (struct fstab_row){
-		.file = file, .source = say_dup(source), .target = say_dup(target),
-		.options = say_dup(options ? options : ""), .key = key ? say_dup(key) : NULL,
-	};
-}
-
-static void fstab_rows_free(struct fstab_rows *rows)
-{
-	size_t i;
-
-	for (i = 0; i < rows->nr; i++) {
-		free(rows->row[i].source);
-		free(rows->row[i].target);
-		free(rows->row[i].options);
-		free(rows->row[i].key);
-	}
-	free(rows->row);
-}
-
 /* ---- the lines ---- */
 
-/* Add the line to @uses if it uses one of our disks, else to @rows; and warn of wrong quotes. */
-static void fstab_line(const struct maps *m, struct maps *said, size_t file,
-		       struct fstab_use **uses, size_t *nr, struct fstab_rows *rows,
-		       const char *source, const char *target, const char *options, const char *key)
+/* Note the line as one that uses one of our disks, or as another one; and warn of wrong quotes. */
+static void fstab_line(struct fstab *t, size_t file, const char *source, const char *target,
+		       const char *options, const char *key)
 {
-	const char *path = said->files[file].path;
+	const struct maps_at at = { file, SIZE_MAX, 0 };
 	char *inner __free(free) = fstab_wholly_quoted(source),
 	     *plain __free(free) = fstab_unquoted(inner ? inner : source);
 
 	fstab_plain_path(plain);
 	if (fstab_half_quoted(source))
 		maps_warn(
-			said, (struct maps_at){ file, SIZE_MAX, 0 },
+			t->said, at,
 			say_fmt("%s: the quote in %s is not closed by the same, and nothing has such a name",
 				target, source),
 			say_dup("TAG=\"value\", or without quotes"));
-	if (fstab_ours(m, plain)) {
-		fstab_add(uses, nr, path, plain, target, options);
+	if (fstab_ours(t->m, plain)) {
+		fstab_add(t, file, plain, target, options, NULL);
 		if (inner)
 			maps_warn(
-				said, (struct maps_at){ file, SIZE_MAX, 0 },
+				t->said, at,
 				say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name",
 					target, source),
 				say_fmt("without quotes: %s", plain));
 	} else {
-		fstab_rows_add(rows, file, plain, target, options, key);
+		t->row = say_grow(t->row, (t->nr_rows + 1) * sizeof(*t->row));
+		t->row[t->nr_rows++] = (struct fstab_row){
+			.file = file, .source = say_dup(plain), .target = say_dup(target),
+			.options = say_dup(options ? options : ""),
+			.key = key ? say_dup(key) : NULL,
+		};
 	}
 }
 
@@ -450,18 +434,17 @@ static char *fstab_lines(const struct maps *said, size_t file, size_t *len)
 	return text;
 }
 
-static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_use **uses,
-			 size_t *nr, struct fstab_rows *rows)
+static void fstab_mounts(struct fstab *t)
 {
-	size_t file = fstab_file(said, "/etc/fstab"), len;
-	char *lines __free(free) = fstab_lines(said, file, &len);
+	size_t file = fstab_file(t->said, "/etc/fstab"), len;
+	char *lines __free(free) = fstab_lines(t->said, file, &len);
 	struct libmnt_table *table = mnt_new_table();
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	FILE *text = lines ? fmemopen(lines, len, "r") : NULL;
 	struct libmnt_fs *fs;
 
 	if (table && text)
-		mnt_table_parse_stream(table, text, said->files[file].path);
+		mnt_table_parse_stream(table, text, t->said->files[file].path);
 	while (table && text && iter && !mnt_table_next_fs(table, iter, &fs)) {
 		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs), *tag,
 			   *value;
@@ -470,8 +453,8 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 		if (!source && !mnt_fs_get_tag(fs, &tag, &value))
 			source = full = say_fmt("%s=%s", tag, value);
 		if (source)
-			fstab_line(m, said, file, uses, nr, rows, source,
-				   target ? target : "none", mnt_fs_get_options(fs), NULL);
+			fstab_line(t, file, source, target ? target : "none",
+				   mnt_fs_get_options(fs), NULL);
 	}
 	if (text)
 		fclose(text);
@@ -479,11 +462,10 @@ static void fstab_mounts(const struct maps *m, struct maps *said, struct fstab_u
 	mnt_unref_table(table);
 }
 
-static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_use **uses,
-			size_t *nr, struct fstab_rows *rows)
+static void fstab_crypt(struct fstab *t)
 {
-	size_t file = fstab_file(said, "/etc/crypttab"), len;
-	char *lines __free(free) = fstab_lines(said, file, &len), *line, *rest = lines;
+	size_t file = fstab_file(t->said, "/etc/crypttab"), len;
+	char *lines __free(free) = fstab_lines(t->said, file, &len), *line, *rest = lines;
 
 	while ((line = strsep(&rest, "\n"))) {
 		char *save = NULL, *name, *source, *options, *key;
@@ -493,22 +475,27 @@ static void fstab_crypt(const struct maps *m, struct maps *said, struct fstab_us
 		if (source && *name != '#') {
 			key = strtok_r(NULL, " \t\r", &save);
 			options = strtok_r(NULL, " \t\r", &save);
-			fstab_line(m, said, file, uses, nr, rows, source, name, options, key);
+			fstab_line(t, file, source, name, options, key);
 		}
 	}
 }
 
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)
 {
-	struct fstab_use *uses = say_alloc(sizeof(*uses));
-	struct fstab_rows rows = { 0 };
-	size_t nr = 0;
+	struct fstab t = { .m = m, .said = said, .uses = say_alloc(sizeof(*t.uses)) };
+	struct fstab_row *r;
 
-	fstab_mounts(m, said, &uses, &nr, &rows);
-	fstab_crypt(m, said, &uses, &nr, &rows);
-	fstab_follow(m, said, &rows, &uses, &nr);
-	fstab_rows_free(&rows);
-	return uses;
+	fstab_mounts(&t);
+	fstab_crypt(&t);
+	fstab_follow(&t);
+	for (r = t.row; r < t.row + t.nr_rows; r++) {
+		free(r->source);
+		free(r->target);
+		free(r->options);
+		free(r->key);
+	}
+	free(t.row);
+	return t.uses;
 }
 
 void fstab_free(struct fstab_use *uses)

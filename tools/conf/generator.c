@@ -47,12 +47,11 @@ static void generator_log(const char *fmt, const char *what)
 static bool generator_off(void)
 {
 	char *path __free(free) = sysfs_root("/proc/cmdline"),
-	     *text __free(free) = sysfs_text(path), *word, *save = NULL;
+	     *text __free(free) = sysfs_text(path), *word, *rest = text;
 	char *initrd __free(free) = sysfs_root("/etc/initrd-release");
 	bool off = false, early = sysfs_exists(initrd);
 
-	for (word = text ? strtok_r(text, " \n", &save) : NULL; word;
-	     word = strtok_r(NULL, " \n", &save)) {
+	while ((word = strsep(&rest, " \n"))) {
 		if (!strncmp(word, "ibnbd=", 6))
 			off = !strcmp(word + 6, "no") || !strcmp(word + 6, "0") ||
 			      !strcmp(word + 6, "off");
@@ -68,7 +67,7 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	int64_t timeout = maps_start_timeout(e);
 	char *sub __free(free) = say_fmt("%s/%s.d", dir, unit),
 	     *path __free(free) = say_fmt("%s/50-maps.conf", sub);
-	char *device, *session;
+	char *device __free(free) = NULL, *session __free(free) = NULL;
 	FILE *f;
 	int rc;
 
@@ -85,8 +84,6 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 		"# made by ibnbd-generator of maps.conf\n[Unit]\n"
 		"Description=Remote disk %s (%s of session %s)\n",
 		e->name, device, session);
-	free(device);
-	free(session);
 	if (e->text[MAPS_requires])
 		fprintf(f, "Requires=%s\nAfter=%s\n", e->text[MAPS_requires],
 			e->text[MAPS_requires]);
@@ -140,7 +137,7 @@ static void generator_mistakes(const struct maps *m)
 	for (i = 0; i < m->nr_diags && told < GENERATOR_TOLD; i++) {
 		const struct maps_diag *d = &m->diags[i];
 		const struct maps_file *f = &m->files[d->at.file];
-		char *text;
+		char *text __free(free) = NULL;
 
 		if (d->level != MAPS_ERROR)
 			continue;
@@ -152,7 +149,6 @@ static void generator_mistakes(const struct maps *m)
 			text = say_fmt("%s:%zu: %s; the line is left out", f->path, line, d->msg);
 		}
 		generator_log("%s", text);
-		free(text);
 		told++;
 	}
 	if (m->nr_errors > told)
@@ -162,8 +158,8 @@ static void generator_mistakes(const struct maps *m)
 int main(int argc, char **argv)
 {
 	const char *dir = argc > 1 && *argv[1] ? argv[1] : NULL;
-	struct maps *m;
-	char *wants;
+	struct maps *m __free(maps_free) = NULL;
+	char *wants __free(free) = NULL;
 	size_t i;
 	int rc;
 
@@ -184,7 +180,5 @@ int main(int argc, char **argv)
 		mkdir(wants, 0755);
 		rc |= generator_entry(dir, wants, &m->entries[i]);
 	}
-	free(wants);
-	maps_free(m);
 	return rc;
 }

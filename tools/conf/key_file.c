@@ -103,7 +103,8 @@ int key_dir_check(char **why)
 
 char **key_names(void)
 {
-	char *dir = sysfs_root(KEY_FILE_DIR), **names = sysfs_list(dir, NULL), *dot, *of;
+	char *dir __free(free) = sysfs_root(KEY_FILE_DIR), **names = sysfs_list(dir, NULL), *dot,
+	     *of;
 	size_t from, to = 0, i;
 
 	for (from = 0; names[from]; from++) {
@@ -119,6 +120,5 @@ char **key_names(void)
 			free(of);
 	}
 	names[to] = NULL;
-	free(dir);
 	return names;
 }

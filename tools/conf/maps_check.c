@@ -46,7 +46,7 @@ static bool check_same_session(const struct maps_entry *a, const struct maps_ent
 
 static void check_name(struct maps *m, struct maps_entry *e, struct maps_entry *before)
 {
-	char *where;
+	char *where __free(free) = NULL;
 
 	if (strcmp(e->name, before->name) || before->overridden || !*e->name)
 		return;
@@ -55,27 +55,24 @@ static void check_name(struct maps *m, struct maps_entry *e, struct maps_entry *
 		return;
 	}
 	where = check_where(m, before->line);
-	maps_error(m, e->name_at, say_fmt("the name \"%s\" is taken by %s", e->name, where),
-		   e->line.file == before->line.file ?
-			   NULL :
-			   say_dup("a line that is to replace another one says override"));
-	free(where);
-	e->bad = true;
+	maps_bad(m, e, e->name_at, say_fmt("the name \"%s\" is taken by %s", e->name, where),
+		 e->line.file == before->line.file ?
+			 NULL :
+			 say_dup("a line that is to replace another one says override"));
 }
 
 static void check_device(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
-	char *where;
+	char *where __free(free) = NULL;
 
 	if (before->bad || e->bad || strcmp(e->map.device_path, before->map.device_path))
 		return;
 	where = check_where(m, before->line);
 	if (check_same_session(e, before)) {
-		maps_error(m, e->device_at,
-			   say_fmt("device %s of session %s is mapped by %s", e->map.device_path,
-				   e->map.sessname, where),
-			   NULL);
-		e->bad = true;
+		maps_bad(m, e, e->device_at,
+			 say_fmt("device %s of session %s is mapped by %s", e->map.device_path,
+				 e->map.sessname, where),
+			 NULL);
 	} else if (e->map.nr_paths && before->map.nr_paths &&
 		   ibtrs_addr_equal(&e->map.path[0].dst, &before->map.path[0].dst) &&
 		   e->map.access_mode == IBNBD_ACCESS_RW &&
@@ -86,14 +83,13 @@ static void check_device(struct maps *m, struct maps_entry *e, const struct maps
 				where),
 			say_dup("the server refuses the second one; say ro, or migration"));
 	}
-	free(where);
 }
 
 /* Both lines must give the option, with the same value. */
 static void check_session_key(struct maps *m, struct maps_entry *e, const struct maps_entry *before,
 			      const struct ibnbd_mapopt *o, enum ibnbd_mapopt_id id)
 {
-	char *where;
+	char *where __free(free) = NULL;
 
 	if (maps_same_value(&e->map, &before->map, id))
 		return;
@@ -105,20 +101,18 @@ static void check_session_key(struct maps *m, struct maps_entry *e, const struct
 				e->map.sessname, where),
 			say_dup("it belongs to the session, and whichever line comes first opens it"));
 	} else {
-		maps_error(m, e->session_at,
-			   say_fmt("%s of session %s is another one in %s", o->key, e->map.sessname,
-				   where),
-			   say_dup("it belongs to the session: say the same in all its lines"));
-		e->bad = true;
+		maps_bad(m, e, e->session_at,
+			 say_fmt("%s of session %s is another one in %s", o->key, e->map.sessname,
+				 where),
+			 say_dup("it belongs to the session: say the same in all its lines"));
 	}
-	free(where);
 }
 
 static void check_session(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
 	const struct ibnbd_mapopt *table;
+	char *where __free(free) = NULL;
 	size_t nr, i;
-	char *where;
 
 	if (before->bad || e->bad || !check_same_session(e, before))
 		return;
@@ -127,12 +121,10 @@ static void check_session(struct maps *m, struct maps_entry *e, const struct map
 		check_session_key(m, e, before, &table[maps_session_keys[i]], maps_session_keys[i]);
 	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
 		where = check_where(m, before->line);
-		maps_error(m, e->session_at,
-			   say_fmt("session %s has polled queues and is shared with %s",
-				   e->map.sessname, where),
-			   say_dup("nr_poll_queues needs a session of its own"));
-		free(where);
-		e->bad = true;
+		maps_bad(m, e, e->session_at,
+			 say_fmt("session %s has polled queues and is shared with %s",
+				 e->map.sessname, where),
+			 say_dup("nr_poll_queues needs a session of its own"));
 	}
 }
 
@@ -148,22 +140,20 @@ static bool check_above(const char *dir, const char *link)
 static void check_link(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
 	const char *mine = e->text[MAPS_link], *other = before->text[MAPS_link];
-	char *where;
+	char *where __free(free) = NULL;
 
 	if (before->bad || e->bad || !maps_given(e, MAPS_link) || !maps_given(before, MAPS_link) ||
 	    (!check_above(mine, other) && !check_above(other, mine)))
 		return;
 	where = check_where(m, before->line);
 	if (!strcmp(mine, other))
-		maps_error(m, e->name_at, say_fmt("the link %s is taken by %s", mine, where),
-			   say_dup("link=ANOTHER-NAME"));
+		maps_bad(m, e, e->name_at, say_fmt("the link %s is taken by %s", mine, where),
+			 say_dup("link=ANOTHER-NAME"));
 	else
-		maps_error(m, e->name_at,
-			   say_fmt("the link %s cannot be beside the link %s of %s: one would be a directory",
-				   mine, other, where),
-			   say_dup("link=ANOTHER-NAME in one of them"));
-	free(where);
-	e->bad = true;
+		maps_bad(m, e, e->name_at,
+			 say_fmt("the link %s cannot be beside the link %s of %s: one would be a directory",
+				 mine, other, where),
+			 say_dup("link=ANOTHER-NAME in one of them"));
 }
 
 static bool check_opened(const struct maps *m, const struct maps_entry *e, size_t *paths)
@@ -185,11 +175,10 @@ static void check_paths(struct maps *m, struct maps_entry *e)
 	size_t paths;
 
 	if (!check_opened(m, e, &paths)) {
-		maps_error(
-			m, e->session_at,
+		maps_bad(
+			m, e, e->session_at,
 			say_fmt("there is no path= to open session %s with", e->map.sessname),
 			say_fmt("path=ADDRESS-OF-THE-SERVER, here or in another line of the session"));
-		e->bad = true;
 	} else if (paths == 1 && e->map.nr_paths + e->nr_hosts == 1) {
 		maps_warn(m, e->path_at,
 			  say_fmt("session %s has one path: when it fails, nothing takes over",

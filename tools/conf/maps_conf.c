@@ -139,16 +139,12 @@ static bool conf_is_made(const char *name, const char *server)
 
 static bool conf_has_device(const char *session, const char *device_path)
 {
-	char link[IBNBD_LINKNAME_MAX], *path, *kname;
-	bool has;
+	char link[IBNBD_LINKNAME_MAX], *path __free(free) = NULL, *kname __free(free) = NULL;
 
 	ibnbd_linkname_dev(device_path, session, link, sizeof(link));
 	path = sysfs_path("class/ibnbd-client/ctl/devices/%s", link);
 	kname = sysfs_link(path);
-	has = kname;
-	free(kname);
-	free(path);
-	return has;
+	return kname;
 }
 
 /*
@@ -178,7 +174,9 @@ static const char *conf_live(char *const *sessions, char names[][IBNBD_NAME_LEN]
 
 char *maps_make_session(const char *server, const char *device_path, char *out, size_t size)
 {
-	char host[65] = "", machine[16], names[3][IBNBD_NAME_LEN], *dir, **sessions, *why;
+	char host[65] = "", machine[16], names[3][IBNBD_NAME_LEN], *why,
+	     *dir __free(free) = sysfs_path("class/ibtrs-client"),
+	     **sessions __free(sysfs_list_free) = sysfs_list(dir, NULL);
 	const char *p, *live;
 
 	gethostname(host, sizeof(host) - 1);
@@ -193,17 +191,12 @@ char *maps_make_session(const char *server, const char *device_path, char *out, 
 	snprintf(out, size, "%s", names[0]);
 	host[strcspn(host, "./")] = 0;
 	conf_session_name(host, "", p, names[2], sizeof(names[2]));
-
-	dir = sysfs_path("class/ibtrs-client");
-	sessions = sysfs_list(dir, NULL);
 	live = conf_live(sessions, names, 3, strrchr(names[1], '@') + 1, device_path);
 	if (live) {
 		snprintf(out, size, "%s", live);
 		free(why);
 		why = NULL;
 	}
-	sysfs_list_free(sessions);
-	free(dir);
 	return why;
 }
 
@@ -267,15 +260,6 @@ static bool conf_like_defaults(const char *s)
 	return say_distance(word, "defaults") <= CONF_DEFAULTS_NEAR;
 }
 
-static bool conf_is_name(const char *s)
-{
-	for (; *s; s++)
-		if (!strchr("._-", *s) && !(*s >= '0' && *s <= '9') &&
-		    !((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z'))
-			return false;
-	return true;
-}
-
 /* Is the line no entry, and may it have been meant as [defaults]? */
 static bool conf_header(const struct maps_words *w)
 {
@@ -287,7 +271,7 @@ static bool conf_header(const struct maps_words *w)
 		return true;
 	for (i = 1; i < 3 && entry; i++)
 		entry = !strchr(w->t[i].text, '=') && !maps_is_option(w->t[i].text);
-	return conf_like_defaults(s) && !(entry && conf_is_name(s));
+	return conf_like_defaults(s) && !(entry && maps_made_of(s, "._-"));
 }
 
 /*

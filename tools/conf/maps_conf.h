@@ -235,6 +235,8 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 		      bool defaults);
 void maps_take_word(struct maps *m, struct maps_entry *e, const char *key,
 		    const struct maps_token *t);
+/* The option of the mapping grammar with this key, or NULL; '-' and '_' are the same in it. */
+const struct ibnbd_mapopt *maps_grammar(const char *key);
 /* Is it a value of access_mode, which may stand alone? */
 bool maps_is_access(const char *word);
 /* Is it such a value, or an option that needs none? */
@@ -252,6 +254,8 @@ bool maps_size(const char *s, int64_t *bytes);
 bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
 		     enum ibnbd_mapopt_id id);
 void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ibnbd_mapopt_id id);
+/* Are there but letters, digits and @others in it? */
+bool maps_made_of(const char *s, const char *others);
 /* A name as a part of a unit's name, as systemd-escape writes it. Allocated. */
 char *maps_unit_escape(const char *name);
 

@@ -50,7 +50,7 @@ static int file_order(const struct dirent **a, const struct dirent **b)
 
 static void file_dir(struct maps *m, const char *dir)
 {
-	struct dirent **names = NULL;
+	struct dirent **names __free(free) = NULL;
 	char *why, *hint = NULL;
 	struct stat st;
 	int nr, i;
@@ -72,7 +72,6 @@ static void file_dir(struct maps *m, const char *dir)
 			file_take(m, path, false);
 		free(names[i]);
 	}
-	free(names);
 }
 
 struct maps *maps_load(const char *file)

@@ -102,12 +102,9 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 		return maps_size(v, n) && strspn(v, "0123456789") == strlen(v) && *n <= 1 << 20;
 	case MAPS_LINK:
 		if (*v == '/' || strstr(v, "//") || !strncmp(v, "by-", 3) || !*v ||
-		    v[strlen(v) - 1] == '/' || strlen(v) > 200 || option_partition(v))
+		    v[strlen(v) - 1] == '/' || strlen(v) > 200 || option_partition(v) ||
+		    !maps_made_of(v, "/._-+:@="))
 			return false;
-		for (p = v; *p; p++)
-			if (!strchr("/._-+:@=", *p) && !(*p >= '0' && *p <= '9') &&
-			    !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
-				return false;
 		for (p = v; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL)
 			if (*p == '.')
 				return false;
@@ -117,11 +114,7 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 			return false;
 		/* fall through */
 	default:
-		for (p = v; *p; p++)
-			if (!strchr("._-@:\\", *p) && !(*p >= '0' && *p <= '9') &&
-			    !((*p | 32) >= 'a' && (*p | 32) <= 'z'))
-				return false;
-		return strlen(v) < 256;
+		return maps_made_of(v, "._-@:\\") && strlen(v) < 256;
 	}
 }
 
@@ -197,23 +190,17 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
  */
 static char *option_words_hint(const char *key, const char *value)
 {
-	const struct ibnbd_mapopt *o;
-	const char *p;
+	const struct ibnbd_mapopt *o = maps_grammar(key);
+	const char *p, *near = NULL;
 	char word[32], found[32];
-	const char *near = NULL;
-	size_t nr, i, len;
+	size_t len;
 
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++) {
-		if (say_distance(o[i].key, key) && (!o[i].alias || say_distance(o[i].alias, key)))
-			continue;
-		for (p = o[i].words; p && *p; p += len + (p[len] != 0)) {
-			len = strcspn(p, "|:");
-			snprintf(word, sizeof(word), "%.*s", (int)len, p);
-			if (!strcmp(value, word))
-				return NULL;
-			near = say_nearest(value, near, word) == word ? strcpy(found, word) : near;
-		}
+	for (p = o ? o->words : NULL; p && *p; p += len + (p[len] != 0)) {
+		len = strcspn(p, "|:");
+		snprintf(word, sizeof(word), "%.*s", (int)len, p);
+		if (!strcmp(value, word))
+			return NULL;
+		near = say_nearest(value, near, word) == word ? strcpy(found, word) : near;
 	}
 	return near ? say_fmt("did you mean \"%s\"?", near) : NULL;
 }
@@ -235,7 +222,7 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 	struct ibtrs_addr_pair pair;
 	struct ibnbd_mapopt_err err;
 	const char *why;
-	char *names;
+	char *names __free(free) = NULL;
 	bool bad;
 	size_t i;
 
@@ -261,7 +248,6 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 		maps_warn(m, option_value_at(w, 0, 0),
 			  say_fmt("%s must be resolved when the machine boots", names),
 			  say_dup("an address does not depend on a name service"));
-		free(names);
 		return;
 	}
 	if (e->nr_hosts && e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
@@ -317,7 +303,7 @@ static void option_keep(struct maps_entry *e, const char *text)
 	e->own[e->nr_own++] = say_dup(text);
 }
 
-static const struct ibnbd_mapopt *option_find_grammar(const char *key)
+const struct ibnbd_mapopt *maps_grammar(const char *key)
 {
 	const struct ibnbd_mapopt *o;
 	size_t nr, i;
@@ -366,7 +352,7 @@ static char *option_unknown_hint(const char *key)
 {
 	unsigned int best = (unsigned int)strlen(key) / 3 + 1;
 	const struct ibnbd_mapopt *o, *found;
-	char name[64] = "", *words, *p, *hint;
+	char name[64] = "", *words __free(free) = NULL, *p;
 	const char *from;
 	size_t nr, i;
 	int j;
@@ -386,7 +372,7 @@ static char *option_unknown_hint(const char *key)
 		return say_dup(
 			"ibnbd-maps.conf(5) lists all options; names of your own begin with x-");
 	snprintf(name + strcspn(name, "="), 1, "%s", "");
-	found = option_find_grammar(name);
+	found = maps_grammar(name);
 	j = option_find_own(name);
 	if (!found)
 		return say_fmt("did you mean \"%s%s\"?", name,
@@ -399,14 +385,12 @@ static char *option_unknown_hint(const char *key)
 		p += sprintf(p, "%s%.*s", p > words ? ", " : "", (int)strcspn(from, ":|"), from);
 		from += strcspn(from, "|");
 	}
-	hint = say_fmt("did you mean \"%s=\"?  known values: %s", name, words);
-	free(words);
-	return hint;
+	return say_fmt("did you mean \"%s=\"?  known values: %s", name, words);
 }
 
 static bool option_field(const char *key, const char **which)
 {
-	const struct ibnbd_mapopt *o = option_find_grammar(key);
+	const struct ibnbd_mapopt *o = maps_grammar(key);
 	size_t nr;
 	size_t id = o ? (size_t)(o - ibnbd_mapopt_table(&nr)) : IBNBD_MAPOPT_COUNT;
 
@@ -444,14 +428,14 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 					      .value = t->text };
 
 		option_grammar(m, e, &access);
-	} else if (!option_find_grammar(w.key))
+	} else if (!maps_grammar(w.key))
 		maps_bad(m, e, option_key_at(&w), say_fmt("unknown option \"%s\"", t->text),
 			 option_unknown_hint(w.key));
 	else if (!w.value)
 		maps_bad(m, e, t->at, say_fmt("%s needs a value", w.key),
-			 say_fmt("%s=%s: %s", w.key, option_find_grammar(w.key)->value,
-				 option_find_grammar(w.key)->help));
-	else if (defaults && option_find_grammar(w.key)->flags & IBNBD_OPT_REPEAT)
+			 say_fmt("%s=%s: %s", w.key, maps_grammar(w.key)->value,
+				 maps_grammar(w.key)->help));
+	else if (defaults && maps_grammar(w.key)->flags & IBNBD_OPT_REPEAT)
 		maps_bad(m, e, option_key_at(&w),
 			 say_dup("path cannot be a default: it belongs to one session"), NULL);
 	else

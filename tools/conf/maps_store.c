@@ -101,7 +101,8 @@ static int store_lock_held(int fd, const char *path)
 /* Sets *@fd, which holds the lock until it is closed; -1 in a dry run. Returns the exit status. */
 static int store_lock(const char *file, int *fd)
 {
-	char *maps __free(free) = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN), *path;
+	char *maps __free(free) = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN),
+	     *path __free(free) = NULL;
 	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
 	unsigned int tries = STORE_PATIENCE * 20;
 	int rc = SAY_DONE;
@@ -123,7 +124,6 @@ static int store_lock(const char *file, int *fd)
 		close(*fd);
 		*fd = -1;
 	}
-	free(path);
 	return rc;
 }
 
@@ -314,8 +314,7 @@ int maps_store_save(const struct maps_entry *new_entry, const char *file, bool l
 	char *why, *hint, *line __free(free) = NULL;
 	int rc = store_begin(&t, file);
 
-	if (!rc)
-		rc = store_twice(t.m, &e);
+	rc = rc ? rc : store_twice(t.m, &e);
 	if (!rc) {
 		why = maps_saved_put(&t.s, &e, file, live, &hint);
 		rc = why ? store_refused(why, hint) : store_do(&t, reload);

@@ -89,6 +89,14 @@ void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ib
 	to->given |= 1u << id;
 }
 
+bool maps_made_of(const char *s, const char *others)
+{
+	while (*s && ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') ||
+		      strchr(others, *s)))
+		s++;
+	return !*s;
+}
+
 /* Turns all but letters, digits, ':', '_' and '.' into \xNN. */
 char *maps_unit_escape(const char *name)
 {

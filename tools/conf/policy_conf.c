@@ -170,7 +170,8 @@ static void policy_questions(struct policy_conf *c)
 void policy_conf_below(struct policy_conf *c, const char *search)
 {
 	const struct ibnbd_policy_rules *p = c->rules;
-	char *root = say_dup(search + strspn(search, "/")), *token = strstr(root, "%SESSNAME%");
+	char *root __free(free) = say_dup(search + strspn(search, "/")),
+	     *token = strstr(root, "%SESSNAME%");
 	size_t len;
 	u32 i;
 
@@ -188,7 +189,6 @@ void policy_conf_below(struct policy_conf *c, const char *search)
 					  (int)len, root, name),
 				  say_fmt("if that is not meant: %s", name + len + 1));
 	}
-	free(root);
 	maps_sort(c->m);
 }
 
@@ -226,7 +226,7 @@ struct policy_conf *policy_conf_load(const char *file)
 
 struct policy_conf *policy_conf_running(void)
 {
-	char *path = sysfs_path(POLICY_CTL), *text = sysfs_text(path);
+	char *path __free(free) = sysfs_path(POLICY_CTL), *text __free(free) = sysfs_text(path);
 	struct policy_conf *c = NULL;
 	int err = errno;
 
@@ -234,8 +234,6 @@ struct policy_conf *policy_conf_running(void)
 		c = policy_new(path, text, strlen(text));
 		c->there = true;
 	}
-	free(text);
-	free(path);
 	errno = err;
 	return c;
 }
@@ -283,14 +281,13 @@ static char *policy_address(const struct ibnbd_allow_item *it)
 
 char *policy_conf_who(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r)
 {
-	char *addr = r->addr.kind == IBTRS_ADDR_NONE ? say_dup("") : policy_address(&r->addr);
-	char *who = say_fmt("%s%s%s%s%s%s%s", r->key ? "key:" : "", p->text + r->key,
-			    r->key && *addr ? " " : "", addr,
-			    r->session && (r->key || *addr) ? " " : "",
-			    r->session ? "session:" : "", p->text + r->session);
+	char *addr __free(free) = r->addr.kind == IBTRS_ADDR_NONE ? say_dup("") :
+								    policy_address(&r->addr);
 
-	free(addr);
-	return who;
+	return say_fmt("%s%s%s%s%s%s%s", r->key ? "key:" : "", p->text + r->key,
+		       r->key && *addr ? " " : "", addr,
+		       r->session && (r->key || *addr) ? " " : "", r->session ? "session:" : "",
+		       p->text + r->session);
 }
 
 bool policy_conf_anybody_writes(const struct ibnbd_policy_rules *p, const char *name)

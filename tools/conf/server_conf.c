@@ -25,77 +25,76 @@ const struct server_key server_keys[SERVER_NR_KEYS] = {
  * The module gets the text itself, and reads a number with a leading 0 as octal. NULL = fine, or
  * why not.
  */
-static char *server_number(const char *s, int64_t min, int64_t max, const char *expected)
+static char *server_number(const char *s, int64_t max, const char *expected)
 {
 	bool digits = *s && strspn(s, "0123456789") == strlen(s);
 	int64_t n;
 
 	if (digits && *s == '0' && s[1])
 		return say_fmt("%s; without a 0 in front, which would make it octal", expected);
-	return digits && maps_size(s, &n) && n >= min && n <= max ? NULL : say_dup(expected);
+	return digits && maps_size(s, &n) && n > 0 && n <= max ? NULL : say_dup(expected);
 }
 
-static bool server_one_of(const char *s, const char *const *words)
+/* Is @s one of the words, which stand between '|'? */
+static bool server_one_of(const char *s, const char *words)
 {
-	for (; *words; words++)
-		if (!strcmp(s, *words))
+	size_t len;
+
+	for (; *words; words += len + (words[len] != 0)) {
+		len = strcspn(words, "|");
+		if (strlen(s) == len && !strncmp(s, words, len))
 			return true;
+	}
 	return false;
 }
+
+/* What a value is, if it is one of some words, or a number from 1 to @max; and how that is said. */
+static const struct server_rule {
+	const char *words;
+	int64_t max;
+	const char *expected;
+} server_rules[SERVER_NR_KEYS] = {
+	[SERVER_auth] = { "off|optional|required", 0, "off, optional or required is expected" },
+	[SERVER_policy] = { "optional|required", 0, "optional or required is expected" },
+	[SERVER_port_nr] = { NULL, 65535, "a number from 1 to 65535 is expected" },
+	[SERVER_max_maps] = { NULL, 1 << 20, "a number from 1 to 1048576 is expected" },
+	[SERVER_copy] = { "auto|always|never", 0, "auto, always or never is expected" },
+	[SERVER_io_mode] = { "auto|blockio|fileio", 0, "auto, blockio or fileio is expected" },
+	[SERVER_file_block] = { "512|1024|2048|4096", 0, "512, 1024, 2048 or 4096 is expected" },
+};
 
 /* NULL = fine, or why not. Allocated. */
 static char *server_refused(enum server_key_id id, char **value)
 {
-	static const char *const copy[] = { "auto", "always", "never", NULL }, *const io[] = {
-		"auto", "blockio", "fileio", NULL
-	}, *const auth[] = { "off", "optional", "required", NULL },
-			 *const block[] = { "512", "1024", "2048", "4096", NULL };
-	const char *const *const policy = auth + 1;
-	static const char *const yes[] = { "yes", "on", "true", "1", "Y", "y", NULL },
-				 *const no[] = { "no", "off", "false", "0", "N", "n", NULL };
-	struct ibnbd_allow *allow;
+	const struct server_rule *rule = &server_rules[id];
+	struct ibnbd_allow *allow __free(free) = NULL;
 	const char *why = "", *v = *value;
-	char *text = NULL;
 	bool on;
 	size_t pos;
 
 	if (strchr(v, '"'))	/* modprobe(8) quotes with it */
 		return say_dup("a quotation mark cannot be part of it");
+	if (rule->max)
+		return server_number(v, rule->max, rule->expected);
+	if (rule->words)
+		return server_one_of(v, rule->words) ? NULL : say_dup(rule->expected);
 	switch (id) {
 	case SERVER_dev_search_path:
 		return ibnbd_export_search_check(v, strlen(v), &why) ? say_dup(why) : NULL;
 	case SERVER_allow:
 		allow = say_alloc(sizeof(*allow));
-		if (ibnbd_allow_parse(v, strlen(v), allow, &pos, &why))
-			text = say_fmt("at \"%s\": %s", v + (pos < strlen(v) ? pos : 0), why);
-		free(allow);
-		return text;
-	case SERVER_auth:
-		return server_one_of(v, auth) ? NULL :
-						say_dup("off, optional or required is expected");
-	case SERVER_policy:
-		return server_one_of(v, policy) ? NULL :
-						  say_dup("optional or required is expected");
-	case SERVER_port_nr:
-		return server_number(v, 1, 65535, "a number from 1 to 65535 is expected");
-	case SERVER_max_maps:
-		return server_number(v, 1, 1 << 20, "a number from 1 to 1048576 is expected");
-	case SERVER_copy:
-		return server_one_of(v, copy) ? NULL : say_dup("auto, always or never is expected");
+		if (!ibnbd_allow_parse(v, strlen(v), allow, &pos, &why))
+			return NULL;
+		return say_fmt("at \"%s\": %s", v + (pos < strlen(v) ? pos : 0), why);
 	case SERVER_state_dir:
 		return *v == '/' && v[1] ? NULL : say_dup("an absolute path is expected");
 	case SERVER_writer_file:
 		return !*v || *v == '/' || !strcmp(v, "none") ?
 			       NULL :
 			       say_dup("an absolute path is expected, or none");
-	case SERVER_io_mode:
-		return server_one_of(v, io) ? NULL : say_dup("auto, blockio or fileio is expected");
-	case SERVER_file_block:
-		return server_one_of(v, block) ? NULL :
-						 say_dup("512, 1024, 2048 or 4096 is expected");
 	default:
-		on = server_one_of(v, yes);
-		if (!on && !server_one_of(v, no))
+		on = server_one_of(v, "yes|on|true|1|Y|y");
+		if (!on && !server_one_of(v, "no|off|false|0|N|n"))
 			return say_dup("yes or no is expected");
 		free(*value);
 		*value = say_dup(on ? "Y" : "N");

@@ -30,7 +30,7 @@ static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want,
 			*list = NULL, *i;
 	struct ibtrs_addr one;
 	const char *reason;
-	char *name;
+	char *name __free(free) = NULL;
 	int rc;
 
 	*out = NULL;
@@ -48,10 +48,8 @@ static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want,
 	rc = getaddrinfo(name, NULL, &hints, &list);
 	if (rc) {
 		*why = say_fmt("the host %s cannot be resolved: %s", name, gai_strerror(rc));
-		free(name);
 		return -1;
 	}
-	free(name);
 	for (i = list; i; i = i->ai_next) {
 		*out = say_grow(*out, (*nr + 1) * sizeof(**out));
 		one = (struct ibtrs_addr){ .kind = i->ai_family == AF_INET ? IBTRS_ADDR_IP4 :
@@ -152,13 +150,12 @@ static void host_check_named(struct maps *m, struct maps_at at, const char *text
 	size_t cut = host_cut(text);
 	struct ibtrs_addr src;
 	const char *reason;
-	char *left;
+	char *left __free(free) = NULL;
 
 	if (!text[cut] || (!ibtrs_addr_parse(text, cut, &src, &reason) && host_is_local(&src)))
 		return;
 	left = say_fmt("%.*s", (int)cut, text);
 	maps_warn(m, at, host_not_ours(left), host_two_paths(left, text + cut + 1));
-	free(left);
 }
 
 /* ---- paths that share a port ---- */
@@ -239,21 +236,18 @@ bool host_is_bond(const char *interface)
 static bool host_has_rdma(const char *interface)
 {
 	char *class __free(free) = sysfs_path("class/infiniband"),
-	     **devs __free(sysfs_list_free) = sysfs_list(class, NULL), *dir, *parent;
-	bool found;
+	     **devs __free(sysfs_list_free) = sysfs_list(class, NULL),
+	     *own __free(free) = sysfs_path("class/net/%s/device/infiniband", interface);
+	bool found = sysfs_exists(own);
 	size_t i;
 
-	dir = sysfs_path("class/net/%s/device/infiniband", interface);
-	found = sysfs_exists(dir);
-	free(dir);
 	for (i = 0; devs[i] && !found; i++) {
-		dir = say_fmt("%s/%s", class, devs[i]);
-		parent = sysfs_attr(dir, "parent");	/* of a soft one */
+		char *dir __free(free) = say_fmt("%s/%s", class, devs[i]),
+		     *parent __free(free) = sysfs_attr(dir, "parent");	/* of a soft one */
+
 		if (!parent)
 			parent = sysfs_attr(dir, "ports/1/gid_attrs/ndevs/0");
 		found = parent && !strcmp(parent, interface);
-		free(parent);
-		free(dir);
 	}
 	return found;
 }
@@ -299,26 +293,21 @@ char *host_other_source(const struct ibtrs_addr_pair *p)
 static char *host_two_ports(const struct ifaddrs *list, const struct ibtrs_addr_pair *path,
 			    size_t nr, const struct ifaddrs *by)
 {
-	char *all = say_dup(""), *longer, *src, dst[IBTRS_ADDR_STR_MAX];
+	char *all __free(free) = say_dup("name the source of each path:"), dst[IBTRS_ADDR_STR_MAX];
 	bool found = false;
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
-		src = i ? host_other_of(list, &path[i].dst, by->ifa_name) : NULL;
+		char *src __free(free) = i ? host_other_of(list, &path[i].dst, by->ifa_name) : NULL;
+
 		found |= src != NULL;
 		if (!src)
 			src = host_text(by->ifa_addr);
 		ibtrs_addr_format(&path[i].dst, dst, sizeof(dst));
-		longer = say_fmt("%s%s%s,%s", all, i ? " " : "", src,
-				 dst + (strncmp(dst, "ip:", 3) ? 0 : 3));
-		free(src);
-		free(all);
-		all = longer;
+		say_append(&all, " %s,%s", src, dst + (strncmp(dst, "ip:", 3) ? 0 : 3));
 	}
-	longer = found ? say_fmt("name the source of each path: %s", all) :
-			 say_dup("SOURCE,DESTINATION, where SOURCE is an address of another port of this host");
-	free(all);
-	return longer;
+	return say_dup(found ? all :
+			       "SOURCE,DESTINATION, where SOURCE is an address of another port of this host");
 }
 
 char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **hint)

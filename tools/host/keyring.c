@@ -30,15 +30,12 @@ static char *keyring_file(const char *desc)
 static bool keyring_is_ours(key_serial_t key)
 {
 	static const char ours[] = "keyring;0;0;";
-	char *is = NULL, *name;
-	bool yes;
+	char *is __free(free) = NULL, *name;
 
 	if (keyctl_describe_alloc(key, &is) < 0)
 		return false;
 	name = strncmp(is, ours, strlen(ours)) ? NULL : strchr(is + strlen(ours), ';');
-	yes = name && !strcmp(name + 1, IBTRS_KEYRING);
-	free(is);
-	return yes;
+	return name && !strcmp(name + 1, IBTRS_KEYRING);
 }
 
 /* false: it is revoked, that of a driver that was unloaded, and only still listed. */
@@ -89,7 +86,7 @@ bool keyring_there(void)
 static bool keyring_is_key(key_serial_t key, const char *desc)
 {
 	static const char type[] = "logon;";
-	char *is = NULL, *name;
+	char *is __free(free) = NULL, *name;
 	int i;
 
 	if (keyctl_describe_alloc(key, &is) < 0)
@@ -99,9 +96,7 @@ static bool keyring_is_key(key_serial_t key, const char *desc)
 		name = strchr(name, ';');
 		name += !!name;
 	}
-	i = name && !strcmp(name, desc);
-	free(is);
-	return i;
+	return name && !strcmp(name, desc);
 }
 
 /*

@@ -66,7 +66,7 @@ static const char *kmsg_text(const char *line)
 void mapping_kmsg(FILE *f, size_t nr)
 {
 	char *all __free(free) = kmsg_read(), *line, *save = NULL;
-	const char **last = say_alloc((nr + 1) * sizeof(*last)), *text;
+	const char **last __free(free) = say_alloc((nr + 1) * sizeof(*last)), *text;
 	size_t n = 0, i;
 
 	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -80,24 +80,21 @@ void mapping_kmsg(FILE *f, size_t nr)
 
 		fprintf(f, "  kernel: %s\n", shown);
 	}
-	free(last);
 }
 
 char *mapping_kmsg_find(const char *first, const char *second)
 {
-	char *all __free(free) = kmsg_read(), *line, *save = NULL, *found = NULL, *undone;
+	char *all __free(free) = kmsg_read(), *line, *save = NULL, *found = NULL;
 	const char *text;
 
 	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *undone __free(free) = NULL;
+
 		text = kmsg_text(line);
-		if (!text)
-			continue;
-		undone = escape_undo(text);
-		if (strstr(undone, first) && (!second || strstr(undone, second))) {
+		undone = text ? escape_undo(text) : NULL;
+		if (undone && strstr(undone, first) && (!second || strstr(undone, second))) {
 			free(found);
-			found = undone;
-		} else {
-			free(undone);
+			found = say_dup(undone);
 		}
 	}
 	return found;

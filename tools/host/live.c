@@ -35,13 +35,12 @@ static int live_path(struct ibnbd_map *map, const struct state_path *p)
 {
 	struct ibnbd_mapopt_err err;
 	struct ibtrs_addr *src;
-	char *text __free(free) = NULL;
+	char *text __free(free) = p->src_addr && p->dst_addr ?
+					  say_fmt("%s,%s", p->src_addr, p->dst_addr) :
+					  NULL;
 	size_t i;
-	int rc;
 
-	text = p->src_addr && p->dst_addr ? say_fmt("%s,%s", p->src_addr, p->dst_addr) : NULL;
-	rc = text ? ibnbd_mapopt_set(map, "path", text, &err) : -EINVAL;
-	if (rc)
+	if (!text || ibnbd_mapopt_set(map, "path", text, &err))
 		return p->dst_addr ? ibnbd_mapopt_set(map, "path", p->dst_addr, &err) : -EINVAL;
 	src = &map->path[map->nr_paths - 1].src;
 	for (i = 0; i < sizeof(src->raw) && !src->raw[i];)
@@ -59,7 +58,7 @@ void live_paths(struct ibnbd_map *map, const struct state_session *s)
 	map->given &= ~(1u << IBNBD_OPT_path);
 	for (pass = 0; pass < 2; pass++)
 		for (i = 0; i < (size_t)s->nr_paths && map->nr_paths < IBNBD_MAP_PATHS; i++)
-			if ((s->path_states[i] == 'U') == !pass && live_path(map, &s->paths[i]))
+			if (s->paths[i].up == !pass && live_path(map, &s->paths[i]))
 				say_warn("session %s: path %s is left out", s->name,
 					 s->paths[i].name);
 }
@@ -78,11 +77,11 @@ static char *live_other_port(const struct state_session *s)
 {
 	struct ibtrs_addr_pair pair = { 0 };
 	const char *reason;
-	char *hint = NULL, *src;
 	size_t i;
 
-	for (i = (size_t)s->nr_paths - 1; i && !hint; i--) {
+	for (i = (size_t)s->nr_paths - 1; i; i--) {
 		const struct state_path *p = &s->paths[i];
+		char *src __free(free) = NULL;
 
 		if (!p->src_addr || !p->dst_addr ||
 		    ibtrs_addr_parse(p->src_addr, strlen(p->src_addr), &pair.src, &reason) ||
@@ -90,13 +89,11 @@ static char *live_other_port(const struct state_session *s)
 			continue;
 		src = host_other_source(&pair);
 		if (src)
-			hint = say_fmt("ibnbd path add %s %s,%s; ibnbd path remove %s %s", s->name, src,
-				       p->dst_addr, s->name, p->name);
-		free(src);
+			return say_fmt("ibnbd path add %s %s,%s; ibnbd path remove %s %s", s->name,
+				       src, p->dst_addr, s->name, p->name);
 	}
-	return hint ? hint :
-		      say_fmt("ibnbd path add %s SOURCE,DESTINATION, from an address of another port of this host",
-			      s->name);
+	return say_fmt("ibnbd path add %s SOURCE,DESTINATION, from an address of another port of this host",
+		       s->name);
 }
 
 char *live_shared(const struct state_session *s, bool server, char **hint)

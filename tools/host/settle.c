@@ -120,12 +120,14 @@ static int64_t settle_first(const char *text)
 	return word ? strtoll(word, NULL, 10) : 0;
 }
 
-/* Which device the link of a record leads to; NULL: none. Allocated. */
-static char *settle_leads(const char *link)
+/* Which device the next link of a record leads to, "": none; NULL: there is no link. Allocated. */
+static char *settle_leads(const char **at)
 {
-	char *path __free(free) = sysfs_root("/dev/%s", link);
+	char *link __free(free) = settle_line(at, 'S'),
+	     *path __free(free) = sysfs_root("/dev/%s", link ? link : ""),
+	     *to = link ? sysfs_link(path) : NULL;
 
-	return sysfs_link(path);
+	return link && !to ? say_dup("") : to;
 }
 
 /*
@@ -134,15 +136,13 @@ static char *settle_leads(const char *link)
  */
 static bool settle_linked(const struct settle_dev *d)
 {
-	char *path __free(free) = sysfs_root("/dev/%s", d->kname), *link, *to;
+	char *path __free(free) = sysfs_root("/dev/%s", d->kname), *to;
 	const char *at = d->text;
 	bool all = true;
 
-	while (sysfs_exists(path) && all && (link = settle_line(&at, 'S'))) {
-		to = settle_leads(link);
-		all = to;
+	while (sysfs_exists(path) && all && (to = settle_leads(&at))) {
+		all = *to;
 		free(to);
-		free(link);
 	}
 	return all;
 }
@@ -154,9 +154,9 @@ static bool settle_linked(const struct settle_dev *d)
 static bool settle_watched(const struct settle_dev *d)
 {
 	char *watch __free(free) = sysfs_root("/run/udev/watch%s", strrchr(d->record, '/')),
-	     *queue __free(free) = sysfs_root("/run/udev/queue"), *mark __free(free) = NULL;
+	     *queue __free(free) = sysfs_root("/run/udev/queue"),
+	     *mark __free(free) = sysfs_link(watch);
 
-	mark = sysfs_link(watch);
 	return mark || !sysfs_exists(queue);
 }
 
@@ -184,15 +184,13 @@ static bool settle_changed_now(const struct settle *s)
 /* A record of another time is that of the next disk with this number. */
 static bool settle_gone_now(const struct settle_dev *d)
 {
-	char *now __free(free) = d->text ? sysfs_text(d->record) : NULL, *link, *to;
+	char *now __free(free) = d->text ? sysfs_text(d->record) : NULL, *to;
 	bool gone = !now || settle_first(now) != settle_first(d->text);
 	const char *at = d->text;
 
-	while (d->text && !now && gone && (link = settle_line(&at, 'S'))) {
-		to = settle_leads(link);
-		gone = !to || strcmp(to, d->kname);
+	while (d->text && !now && gone && (to = settle_leads(&at))) {
+		gone = strcmp(to, d->kname);
 		free(to);
-		free(link);
 	}
 	return gone;
 }

@@ -79,19 +79,12 @@ static void state_numbers(const char *dir, const char *attr, int64_t **out, size
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
-		int64_t n = SYSFS_UNKNOWN;
+		int64_t n = p ? strtoll(p, &end, 10) : SYSFS_UNKNOWN;
+		bool known = p && end > p;
 
-		if (p) {
-			n = strtoll(p, &end, 10);
-			if (end == p) {
-				n = SYSFS_UNKNOWN;
-				p = NULL;
-			} else {
-				p = end;
-			}
-		}
 		if (out[i])
-			*out[i] = n;
+			*out[i] = known ? n : SYSFS_UNKNOWN;
+		p = known ? end : NULL;
 	}
 }
 
@@ -130,6 +123,7 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 	/* The server shows no states: a path that is listed is connected. */
 	if (!client && !p->state)
 		p->state = say_dup("connected");
+	p->up = p->state && !strcmp(p->state, "connected");
 	p->marginal = state_marginal(p->state_detail);
 	state_numbers(p->dir, "stats/rdma", clt, client ? 6 : 4);
 	if (!client)
@@ -159,12 +153,10 @@ static void state_read_session(struct state_session *s, const char *side, const 
 	s->read_bytes = s->write_bytes = s->inflight = s->reconnects = SYSFS_UNKNOWN;
 	for (i = 0; i < nr; i++) {
 		struct state_path *p = &s->paths[i];
-		bool up;
 
 		state_read_path(p, side, name, s->dir, names[i]);
-		up = p->state && !strcmp(p->state, "connected");
-		s->path_states[i] = up ? 'U' : '_';
-		s->nr_up += up;
+		s->path_states[i] = p->up ? 'U' : '_';
+		s->nr_up += p->up;
 		state_add(&s->read_bytes, p->read_bytes);
 		state_add(&s->write_bytes, p->write_bytes);
 		state_add(&s->inflight, p->inflight);
@@ -189,22 +181,10 @@ static void state_read_sessions(struct state_session **all, size_t *nr, const ch
 
 static void state_read_dev(struct state_dev *d, const char *kname)
 {
-	int64_t *stat[] = { &d->reads,
-			    NULL,
-			    &d->read_bytes,
-			    &d->read_ms,
-			    &d->writes,
-			    NULL,
-			    &d->write_bytes,
-			    &d->write_ms,
-			    &d->inflight,
-			    &d->busy_ms,
-			    NULL,
-			    &d->discards,
-			    NULL,
-			    NULL,
-			    NULL,
-			    &d->flushes };
+	int64_t *stat[] = { &d->reads, NULL, &d->read_bytes, &d->read_ms,
+			    &d->writes, NULL, &d->write_bytes, &d->write_ms,
+			    &d->inflight, &d->busy_ms, NULL,
+			    &d->discards, NULL, NULL, NULL, &d->flushes };
 	int64_t *replays[] = { &d->replays, &d->replayed_bytes };
 	char *link __free(free) = NULL;
 
@@ -228,7 +208,7 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 static void state_read_devs(struct state *s)
 {
 	char *block __free(free) = sysfs_path("block");
-	char **names;
+	char **names __free(sysfs_list_free) = NULL;
 	size_t nr, i;
 
 	names = sysfs_list(block, &nr);
@@ -236,11 +216,9 @@ static void state_read_devs(struct state *s)
 	for (i = 0; i < nr; i++) {
 		struct state_session *sess;
 		struct state_dev *d = &s->devs[s->nr_devs];
-		char *own = say_fmt("%s/%s/ibnbd", block, names[i]);
-		bool ours = !strncmp(names[i], "ibnbd", 5) && sysfs_exists(own);
+		char *own __free(free) = say_fmt("%s/%s/ibnbd", block, names[i]);
 
-		free(own);
-		if (!ours)
+		if (strncmp(names[i], "ibnbd", 5) || !sysfs_exists(own))
 			continue;
 		s->nr_devs++;
 		state_read_dev(d, names[i]);
@@ -250,24 +228,22 @@ static void state_read_devs(struct state *s)
 		d->paths = sess ? sess->nr_paths : SYSFS_UNKNOWN;
 		d->paths_up = sess ? sess->nr_up : SYSFS_UNKNOWN;
 	}
-	sysfs_list_free(names);
 }
 
 static void state_read_export(struct state_export *e, const char *ctl, const char *name)
 {
-	char *sessions __free(free) = NULL, *link __free(free) = NULL;
-	char **names;
+	char *sessions __free(free) = say_fmt("%s/devices/%s/sessions", ctl, name),
+	     *link __free(free) = say_fmt("%s/devices/%s/block_dev", ctl, name);
+	char **names __free(sysfs_list_free) = NULL;
 	size_t nr, i;
 
 	e->dir = say_fmt("%s/devices/%s", ctl, name);
 	e->name = say_dup(name);
-	link = say_fmt("%s/block_dev", e->dir);
 	e->block_dev = sysfs_link(link);
 	e->kind = say_dup(e->block_dev ? "block" : "file");
 	state_fill(&state_type_export, e);
 	if (e->size != SYSFS_UNKNOWN)
 		e->size *= 512;
-	sessions = say_fmt("%s/sessions", e->dir);
 	names = sysfs_list(sessions, &nr);
 	e->opens = say_alloc((nr + 1) * sizeof(*e->opens));
 	e->nr_opens = (int64_t)nr;
@@ -280,7 +256,6 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 		state_fill(&state_type_open, o);
 		o->claimed = o->read_only == 1 && e->claimed != SYSFS_UNKNOWN ? 0 : e->claimed;
 	}
-	sysfs_list_free(names);
 }
 
 /*

@@ -60,8 +60,9 @@ static inline int64_t state_num(const struct state_field *f, const void *object)
 struct state_path {
 	char *dir;			/* in sysfs */
 	STATE_PATH(STATE_MEMBER)
+	int64_t up;			/* it is connected */
 	/* the path has failed so often lately that it is used less than the others */
-	bool marginal;
+	int64_t marginal;
 };
 
 struct state_session {
@@ -127,6 +128,9 @@ struct state_session *state_session_said(struct state *s, const char *word);
  */
 struct state_dev *state_dev(struct state *s, const char *word, char **why);
 struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path);
+/* The one of this name in the kernel, or NULL; and that path of the client, at another time. */
+const struct state_dev *state_dev_called(const struct state *s, const char *kname);
+const struct state_path *state_path_then(struct state *then, const struct state_path *p);
 /* Name of the link in ctl/devices. Allocated. */
 char *state_dev_link(const char *session, const char *device_path);
 

@@ -81,14 +81,9 @@ bool state_is_open(const void *open, const char *word)
 struct state_session *state_session_said(struct state *s, const char *word)
 {
 	struct state_session *found = state_session(s, word);
-	char *undone;
+	char *undone __free(free) = escape_undo(word);
 
-	if (!found && strchr(word, '\\')) {
-		undone = escape_undo(word);
-		found = state_session(s, undone);
-		free(undone);
-	}
-	return found;
+	return found ? found : state_session(s, undone);
 }
 
 struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path)
@@ -102,6 +97,27 @@ struct state_dev *state_dev_of(struct state *s, const char *session, const char 
 		    !strcmp(d->device_path, device_path))
 			return d;
 	}
+	return NULL;
+}
+
+const struct state_dev *state_dev_called(const struct state *s, const char *kname)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_devs; i++)
+		if (!strcmp(s->devs[i].kname, kname))
+			return &s->devs[i];
+	return NULL;
+}
+
+const struct state_path *state_path_then(struct state *then, const struct state_path *p)
+{
+	struct state_session *s = state_session(then, p->session);
+	size_t i;
+
+	for (i = 0; s && i < (size_t)s->nr_paths; i++)
+		if (!strcmp(s->paths[i].name, p->name))
+			return &s->paths[i];
 	return NULL;
 }
 
@@ -181,13 +197,12 @@ static struct state_dev *state_dev_exact(struct state *s, const char *word, unsi
  */
 struct state_dev *state_dev(struct state *s, const char *word, char **why)
 {
-	char *undone = escape_undo(word);
+	char *undone __free(free) = escape_undo(word);
 	unsigned int nr, nr_undone = 0;
 	struct state_dev *d = state_dev_exact(s, word, &nr), *u = NULL;
 
 	if (strcmp(undone, word))
 		u = state_dev_exact(s, undone, &nr_undone);
-	free(undone);
 	if (d && u && d != u) {
 		*why = say_fmt("%s: as it is this is %s, and as an escape %s: name one of these",
 			       word, d->path, u->path);

@@ -156,7 +156,7 @@ static int sysfs_not_dots(const struct dirent *d)
 
 static char **list_those(const char *path, size_t *nr, int (*which)(const struct dirent *d))
 {
-	struct dirent **entries = NULL;
+	struct dirent **entries __free(free) = NULL;
 	int n = scandir(path, &entries, which, versionsort), i;
 	char **names;
 
@@ -167,7 +167,6 @@ static char **list_those(const char *path, size_t *nr, int (*which)(const struct
 		names[i] = say_dup(entries[i]->d_name);
 		free(entries[i]);
 	}
-	free(entries);
 	if (nr)
 		*nr = (size_t)n;
 	return names;

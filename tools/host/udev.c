@@ -46,12 +46,11 @@ static const char *udev_kname;
 /* Remove the link if it leads to our node. */
 static void udev_unlink(const char *link)
 {
-	char *to __free(free) = sysfs_link(link), *dir;
+	char *to __free(free) = sysfs_link(link), *dir __free(free) = NULL;
 
 	if (to && !strcmp(to, udev_kname) && !unlink(link)) {
 		dir = say_fmt("%.*s", (int)(strrchr(link, '/') - link), link);
 		rmdir(dir);	/* if it is empty now, as udev does */
-		free(dir);
 	}
 }
 
@@ -268,14 +267,12 @@ static void udev_conf(const char *session, const char *device, bool named)
 
 static void udev_names(const char *kname)
 {
-	char *own __free(free) = NULL, *session __free(free) = NULL, *device __free(free) = NULL,
-	     *name __free(free) = NULL, *identity __free(free) = NULL, *hash;
+	char *own __free(free) = sysfs_path("block/%s/ibnbd", kname),
+	     *session __free(free) = sysfs_attr(own, "session"),
+	     *device __free(free) = sysfs_attr(own, "mapping_path"),
+	     *name __free(free) = sysfs_attr(own, "name"),
+	     *identity __free(free) = sysfs_attr(own, "identity"), *hash;
 
-	own = sysfs_path("block/%s/ibnbd", kname);
-	session = sysfs_attr(own, "session");
-	device = sysfs_attr(own, "mapping_path");
-	name = sysfs_attr(own, "name");
-	identity = sysfs_attr(own, "identity");
 	if (name)
 		udev_print_link("IBNBD_NAME", links_by_name(name));
 	if (session && device) {

@@ -54,6 +54,7 @@ struct users_devs {
 struct users {
 	char **list;		/* NULL-terminated */
 	size_t nr;
+	const char *entry;	/* of a file, in the server's ctl/devices; NULL: it is a disk */
 	struct users_devs devs;	/* the disk and all that is built on it */
 	struct users_devs mates;	/* disks that share a btrfs with one of devs */
 	struct users_ns *ns;	/* the first is ours */
@@ -124,7 +125,7 @@ static void users_holders(struct users *u, const char *dir, int depth)
 
 static void users_walk(struct users *u, const char *dir, int depth)
 {
-	char **names;
+	char **names __free(sysfs_list_free) = NULL;
 	size_t i;
 
 	users_add_dev(&u->devs, dir);
@@ -139,7 +140,6 @@ static void users_walk(struct users *u, const char *dir, int depth)
 		if (sysfs_exists(part))
 			users_walk(u, below, depth + 1);
 	}
-	sysfs_list_free(names);
 }
 
 /* For a partition, add the whole disk and its holders, but not its other partitions. */
@@ -327,10 +327,9 @@ static void users_mounts(struct users *u, struct libmnt_table *table, const char
 
 static char *users_who(const char *dir, const char *pid)
 {
-	char *comm __free(free) = sysfs_attr(dir, "comm"),
-	     *who = say_fmt("process %s (%s)", pid, comm ? comm : "?");
+	char *comm __free(free) = sysfs_attr(dir, "comm");
 
-	return who;
+	return say_fmt("process %s (%s)", pid, comm ? comm : "?");
 }
 
 static struct users_ns *users_ns(struct users *u, const char *dir, const char *pid)
@@ -338,7 +337,7 @@ static struct users_ns *users_ns(struct users *u, const char *dir, const char *p
 	unsigned long ino = users_ns_ino(dir);
 	struct libmnt_table *table;
 	struct users_ns *ns;
-	char *who;
+	char *who __free(free) = NULL;
 	size_t i;
 
 	for (i = 0; i < u->nr_ns; i++)
@@ -348,7 +347,6 @@ static struct users_ns *users_ns(struct users *u, const char *dir, const char *p
 	who = users_who(dir, pid);
 	ns = users_new_ns(u, table, ino);
 	users_mounts(u, table, who);
-	free(who);
 	mnt_unref_table(table);
 	return ns;
 }
@@ -386,6 +384,15 @@ static void users_look_at_ns(struct users *u, const char *dir, const char *pid)
 	users_ns(u, dir, pid);
 }
 
+/* Is @path the file of this entry in the server's ctl/devices, with or without "#2"? */
+static bool users_is_file(const char *path, const char *entry)
+{
+	size_t size = 4 * strlen(path) + 1, len = strcspn(entry, "#");
+	char *name __free(free) = say_alloc(size);
+
+	return ibnbd_linkname(path, '#', name, size) == len && !strncmp(name, entry, len);
+}
+
 /* A loop device opens its file as a process does, so it is not among the holders in sysfs. */
 static void users_loops(struct users *u)
 {
@@ -397,22 +404,26 @@ static void users_loops(struct users *u)
 		char *dir __free(free) = say_fmt("%s/%s", block, names[i]),
 		     *file __free(free) = sysfs_attr(dir, "loop/backing_file");
 
-		if (file && !users_waits(&u->ns[0], file) && users_has_node(&u->devs, file)) {
-			users_add(u, say_fmt("%s is built on it", names[i]));
+		if (!file || (u->entry ? !users_is_file(file, u->entry) :
+					 users_waits(&u->ns[0], file) ||
+						 !users_has_node(&u->devs, file)))
+			continue;
+		users_add(u, say_fmt("%s is built on it", names[i]));
+		if (!u->entry)
 			users_walk(u, dir, 1);
-		}
 	}
 }
 
 static void users_swap(struct users *u)
 {
 	char *path __free(free) = sysfs_root("/proc/swaps"), *text __free(free) = sysfs_text(path),
-	     *line, *save = NULL;
+	     *line, *rest = text;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
+	while ((line = strsep(&rest, "\n"))) {
 		line[strcspn(line, " \t")] = 0;
-		if (*line != '/' || !users_has_node(&u->devs, line))
+		if (u->entry && users_is_file(line, u->entry))
+			users_add(u, say_dup("it is swap"));
+		if (u->entry || *line != '/' || !users_has_node(&u->devs, line))
 			continue;
 		users_add(u, say_fmt("%s is swap", line));
 		u->vital = true;
@@ -440,7 +451,7 @@ static bool users_opened(const struct users *u, const struct users_ns *ns, const
 static void users_process(struct users *u, const char *dir, const char *pid)
 {
 	char *fds __free(free) = say_fmt("%s/fd", dir),
-	     **names __free(sysfs_list_free) = sysfs_list(fds, NULL), *who, *group;
+	     **names __free(sysfs_list_free) = sysfs_list(fds, NULL);
 	const struct users_ns *ns = users_ns(u, dir, pid);
 	char path[PATH_MAX];
 	bool found = false, here = ns == &u->ns[0];
@@ -452,16 +463,15 @@ static void users_process(struct users *u, const char *dir, const char *pid)
 		found = users_opened(u, ns, fd, path);
 	}
 	if (found) {
-		who = users_who(dir, pid);
-		group = sysfs_attr(dir, "cgroup");
+		char *who __free(free) = users_who(dir, pid),
+		     *group __free(free) = sysfs_attr(dir, "cgroup");
+
 		if (here && users_below(path, "/dev"))
 			users_add(u, say_fmt("%s has it open", who));
 		else
 			users_add(u, say_fmt("%s has it open as %s%s", who, path,
 					     here ? "" : " in another mount namespace"));
 		u->nr_udev += group && strstr(group, "/systemd-udevd.service");
-		free(who);
-		free(group);
 	}
 }
 
@@ -521,68 +531,41 @@ static void users_free(struct users *u)
 	free(u->mates.list);
 }
 
+/* The list, without all else that was found. */
+static char **users_taken(struct users *u)
+{
+	char **list = u->list;
+
+	u->list = NULL;
+	users_free(u);
+	return list;
+}
+
 char **mapping_users(const struct state_dev *d)
 {
 	struct users u;
-	char **list;
 
 	users_find(&u, d->dir);
 	users_each_process(&u, users_process);
 	if (!u.nr)
 		users_tell_kept(&u);
-	list = u.list;
-	u.list = NULL;
-	users_free(&u);
-	return list;
+	return users_taken(&u);
 }
 
 char **mapping_disk_users(const char *dir)
 {
 	struct users u;
-	char **list;
 
 	users_find_everywhere(&u, dir);
-	list = u.list;
-	u.list = NULL;
-	users_free(&u);
-	return list;
-}
-
-/* Is @path the file of this entry in the server's ctl/devices, with or without "#2"? */
-static bool users_is_file(const char *path, const char *entry)
-{
-	size_t size = 4 * strlen(path) + 1, len = strcspn(entry, "#");
-	char *name __free(free) = say_alloc(size);
-
-	return ibnbd_linkname(path, '#', name, size) == len && !strncmp(name, entry, len);
+	return users_taken(&u);
 }
 
 char **mapping_file_users(const char *entry)
 {
-	char *path = sysfs_root("/proc/swaps"), *text = sysfs_text(path), *line, *save = NULL;
-	char *block = sysfs_path("block"), **names = sysfs_list(block, NULL);
-	struct users u = { .list = say_alloc(sizeof(char *)) };
-	size_t i;
+	struct users u = { .list = say_alloc(sizeof(char *)), .entry = entry };
 
-	for (i = 0; names[i]; i++) {
-		char *dir = say_fmt("%s/%s", block, names[i]),
-		     *file = sysfs_attr(dir, "loop/backing_file");
-
-		if (file && users_is_file(file, entry))
-			users_add(&u, say_fmt("%s is built on it", names[i]));
-		free(dir);
-		free(file);
-	}
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		line[strcspn(line, " \t")] = 0;
-		if (users_is_file(line, entry))
-			users_add(&u, say_dup("it is swap"));
-	}
-	sysfs_list_free(names);
-	free(block);
-	free(text);
-	free(path);
+	users_loops(&u);
+	users_swap(&u);
 	return u.list;
 }
 

@@ -102,15 +102,9 @@ char *escape_undo(const char *text)
 
 bool escape_means(const char *word, const char *name)
 {
-	char *undone;
-	bool same = !strcmp(word, name);
+	char *undone __free(free) = escape_undo(word);
 
-	if (same || !strchr(word, '\\'))
-		return same;
-	undone = escape_undo(word);
-	same = !strcmp(undone, name);
-	free(undone);
-	return same;
+	return !strcmp(word, name) || !strcmp(undone, name);
 }
 
 /* ---- escaping ---- */

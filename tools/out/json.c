@@ -14,7 +14,7 @@
  */
 static void json_string(FILE *f, const char *text)
 {
-	char *valid = escape_text(ESCAPE_JSON, text);
+	char *valid __free(free) = escape_text(ESCAPE_JSON, text);
 	unsigned int code;
 	const char *s;
 	size_t n;
@@ -33,7 +33,6 @@ static void json_string(FILE *f, const char *text)
 			fwrite(s, 1, n, f);
 	}
 	putc('"', f);
-	free(valid);
 }
 
 static void json_newline(struct json *j)
@@ -122,4 +121,16 @@ void json_document(struct json *j, FILE *f, bool line)
 	*j = (struct json){ .f = f, .line = line };
 	json_object(j, NULL);
 	json_text(j, "schema", JSON_SCHEMA);
+}
+
+void json_list(struct json *j, const char *key)
+{
+	json_document(j, stdout, false);
+	json_array(j, key);
+}
+
+void json_close(struct json *j)
+{
+	while (j->depth)
+		json_end(j);
 }

@@ -28,5 +28,9 @@ void json_bool(struct json *j, const char *key, bool b);
 
 /* Begins {"schema":"ibnbd/1", ...; the caller adds its keys and calls json_end(). */
 void json_document(struct json *j, FILE *f, bool line);
+/* Begins such a document on stdout, and an array @key in it; json_close() ends both. */
+void json_list(struct json *j, const char *key);
+/* Ends all that was begun. */
+void json_close(struct json *j);
 
 #endif

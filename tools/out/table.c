@@ -79,20 +79,15 @@ char *table_state(const struct state_dev *d, const char *state)
 	return say_fmt("%s, oldest request %lld s", state, (long long)d->oldest_ms / 1000);
 }
 
-/* @none: text for an unknown value */
-static char *table_cell(const struct state_field *c, const void *object, bool bytes,
-			const char *none)
+char *table_cell(const struct state_field *c, const void *object, bool bytes, const char *none)
 {
-	const char *text;
-	int64_t n;
+	const char *text = c->kind == STATE_TEXT ? state_text(c, object) : NULL;
+	int64_t n = c->kind == STATE_TEXT ? SYSFS_UNKNOWN : state_num(c, object);
 
-	if (c->kind == STATE_TEXT) {
-		text = state_text(c, object);
-		return say_dup(text ? text : none);
+	if (n == SYSFS_UNKNOWN) {
+		text = text ? text : none;
+		return text ? say_dup(text) : NULL;
 	}
-	n = state_num(c, object);
-	if (n == SYSFS_UNKNOWN)
-		return say_dup(none);
 	switch (c->kind) {
 	case STATE_BYTES:
 		return table_size(n, bytes);
@@ -105,39 +100,35 @@ static char *table_cell(const struct state_field *c, const void *object, bool by
 	}
 }
 
-/* ---- which columns ---- */
-
-static bool table_is(const struct state_field *c, const char *word, size_t len)
+bool table_for_people(const struct cmd_args *a)
 {
-	return (strlen(c->key) == len && !strncasecmp(c->key, word, len)) ||
-	       (strlen(c->heading) == len && !strncasecmp(c->heading, word, len));
+	return !ARG(a, json) && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv);
 }
+
+/* ---- which columns ---- */
 
 static const struct state_field *table_find(const struct table_set *set, const char *word,
 					     size_t len)
 {
+	char *text __free(free) = say_fmt("%.*s", (int)len, word);
 	const char *near = NULL;
-	char *text;
 	size_t i;
 
 	/* Keys are searched before headings: "path" of a device is its node. */
 	for (i = 0; i < set->type->nr; i++)
-		if (strlen(set->type->fields[i].key) == len &&
-		    !strncasecmp(set->type->fields[i].key, word, len))
+		if (!strcasecmp(set->type->fields[i].key, text))
 			return &set->type->fields[i];
 	for (i = 0; i < set->type->nr; i++)
-		if (table_is(&set->type->fields[i], word, len))
+		if (!strcasecmp(set->type->fields[i].heading, text))
 			return &set->type->fields[i];
-	text = say_fmt("%.*s", (int)len, word);
 	for (i = 0; i < set->type->nr; i++)
 		near = say_nearest(text, near, set->type->fields[i].key);
-	if (near)
+	if (near) {
 		say_error(SAY_USAGE, "no column \"%s\", did you mean \"%s\"?", text, near);
-	else
+	} else {
 		say_error(SAY_USAGE, "no column \"%s\"", text);
-	if (!near)
 		say_hint("--list-columns");
-	free(text);
+	}
 	return NULL;
 }
 
@@ -249,15 +240,9 @@ static int table_compare(const void *a, const void *b)
 
 static bool table_keep(const struct table_view *v, const void *object)
 {
-	char *cell;
-	bool same;
+	char *cell __free(free) = v->filter ? table_cell(v->filter, object, true, "") : NULL;
 
-	if (!v->filter)
-		return true;
-	cell = table_cell(v->filter, object, true, "");
-	same = escape_means(v->filter_text, cell);
-	free(cell);
-	return same != v->filter_not;
+	return !cell || escape_means(v->filter_text, cell) != v->filter_not;
 }
 
 static const void **table_rows(const struct table_view *v, const void *objects, size_t nr,
@@ -454,10 +439,9 @@ static void table_json_rows(struct json *j, const struct table_set *set, const v
 void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr)
 {
 	struct table_view all = { .set = set };
-	const void **rows = table_rows(&all, objects, nr, &nr);
+	const void **rows __free(free) = table_rows(&all, objects, nr, &nr);
 
 	table_json_rows(j, set, rows, nr);
-	free(rows);
 }
 
 void table_json_sessions(struct json *j, const char *key, const struct state_session *all,
@@ -493,41 +477,36 @@ void table_json_exports(struct json *j, const struct state *s)
 int table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
 	       const struct cmd_args *a)
 {
+	const void **rows __free(free) = NULL;
 	struct table_view v;
-	const void **rows;
-	size_t kept;
 
 	if (table_view(&v, set, a))
 		return SAY_USAGE;
-	rows = table_rows(&v, objects, nr, &kept);
-	table_json_rows(j, set, rows, kept);
-	free(rows);
+	rows = table_rows(&v, objects, nr, &nr);
+	table_json_rows(j, set, rows, nr);
 	return SAY_DONE;
 }
 
 int table_print(const struct table_set *set, const void *objects, size_t nr,
 		const struct cmd_args *a)
 {
+	const void **rows __free(free) = NULL;
 	struct table_view v;
-	const void **rows;
 	struct json j;
-	int rc = SAY_DONE;
-	size_t kept;
 
 	if (table_view(&v, set, a))
 		return SAY_USAGE;
-	rows = table_rows(&v, objects, nr, &kept);
+	rows = table_rows(&v, objects, nr, &nr);
+	if (table_for_people(a))
+		return table_draw(&v, rows, nr, a);
 	if (ARG(a, json)) {
 		json_document(&j, stdout, false);
-		table_json_rows(&j, set, rows, kept);
+		table_json_rows(&j, set, rows, nr);
 		json_end(&j);
-	} else if (ARG(a, csv) || ARG(a, raw) || ARG(a, pairs)) {
-		table_script(&v, rows, kept,
+	} else {
+		table_script(&v, rows, nr,
 			     ARG(a, csv) ? ESCAPE_CSV : ARG(a, raw) ? ESCAPE_WORD : ESCAPE_SHELL,
 			     !ARG(a, noheadings));
-	} else {
-		rc = table_draw(&v, rows, kept, a);
 	}
-	free(rows);
-	return rc;
+	return SAY_DONE;
 }

@@ -37,6 +37,10 @@ void table_json_sessions(struct json *j, const char *key, const struct state_ses
 			 size_t nr);
 void table_json_exports(struct json *j, const struct state *s);
 
+/* A field as text; @none: of an unknown one, or NULL. Allocated. */
+char *table_cell(const struct state_field *c, const void *object, bool bytes, const char *none);
+/* Are the options those of a person who reads a table? */
+bool table_for_people(const struct cmd_args *a);
 /* 10737418240 -> "10G". Allocated. */
 char *table_size(int64_t n, bool bytes);
 char *table_time(int64_t ns);
