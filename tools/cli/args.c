@@ -28,12 +28,20 @@ const struct cmd_option_row cmd_options[CMD_NR_OPTIONS] = {
 #define COMMAND(...) { __VA_ARGS__ },
 static const struct cmd commands[] = {
 #include "tools/cli/commands.h"
+	{ .name = NULL }
 };
 
-const struct cmd *cmd_table(size_t *nr)
+const struct cmd *cmd_table(void)
 {
-	*nr = ARRAY_SIZE(commands);
 	return commands;
+}
+
+const struct cmd *cmd_next(const struct cmd *c)
+{
+	c = c ? c + 1 : commands;
+	while (c->name && c->flags & CMD_HIDDEN)
+		c++;
+	return c->name ? c : NULL;
 }
 
 static_assert(CMD_NR_OPTIONS <= 64, "struct cmd.options has 64 bits");
@@ -55,26 +63,36 @@ static bool args_name_word(const char *name, size_t nr, char *out, size_t size)
 }
 
 /*
+ * The word of a command's name that stands behind @first, NULL: at its begin. False: its name does
+ * not begin with @first, or has no other word.
+ */
+static bool args_next_word(const struct cmd *c, const char *first, char *out, size_t size)
+{
+	if (!first)
+		return args_name_word(c->name, 0, out, size);
+	return args_name_word(c->name, 0, out, size) && !strcmp(out, first) &&
+	       args_name_word(c->name, 1, out, size);
+}
+
+/*
  * Expands an abbreviated @word. @first: the first word of the command, if @word is the second.
  * Returns the full word if all commands that fit have the same word there.
  */
 static const char *args_expand(const char *first, const char *word, char *out, size_t size)
 {
 	char a[32], found[32] = "";
-	size_t nr, i, len = strlen(word);
-	const struct cmd *all = cmd_table(&nr);
+	size_t len = strlen(word);
+	const struct cmd *c;
 	unsigned int different = 0;
 
-	for (i = 0; i < nr; i++) {
-		if (first && (!args_name_word(all[i].name, 0, a, sizeof(a)) || strcmp(a, first)))
-			continue;
-		if (!args_name_word(all[i].name, first != NULL, a, sizeof(a)))
+	for (c = commands; c->name; c++) {
+		if (!args_next_word(c, first, a, sizeof(a)))
 			continue;
 		if (!strcmp(a, word)) {
 			snprintf(out, size, "%s", a);
 			return out;
 		}
-		if (all[i].flags & CMD_HIDDEN || len < 2 || strncmp(a, word, len) ||
+		if (c->flags & CMD_HIDDEN || len < 2 || strncmp(a, word, len) ||
 		    !strcmp(a, found))
 			continue;
 		different++;
@@ -88,30 +106,23 @@ static const char *args_expand(const char *first, const char *word, char *out, s
 
 static const struct cmd *args_find(const char *first, const char *second)
 {
-	size_t nr, i;
-	const struct cmd *all = cmd_table(&nr);
 	char *name __free(free) = second ? say_fmt("%s %s", first, second) : say_dup(first);
-	const struct cmd *found = NULL;
+	const struct cmd *c;
 
-	for (i = 0; i < nr; i++)
-		if (!strcmp(all[i].name, name))
-			found = &all[i];
-	return found;
+	for (c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
 }
 
 static void args_suggest(const char *first, const char *word)
 {
-	size_t nr, i;
-	const struct cmd *all = cmd_table(&nr);
+	const struct cmd *c;
 	unsigned int best = (unsigned int)strlen(word) / 2 + 1, d;
 	char a[32], found[32] = "";
 
-	for (i = 0; i < nr; i++) {
-		if (all[i].flags & CMD_HIDDEN)
-			continue;
-		if (first && (!args_name_word(all[i].name, 0, a, sizeof(a)) || strcmp(a, first)))
-			continue;
-		if (!args_name_word(all[i].name, first != NULL, a, sizeof(a)))
+	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
+		if (!args_next_word(c, first, a, sizeof(a)))
 			continue;
 		d = say_distance(word, a);
 		if (d < best) {
@@ -129,8 +140,7 @@ static const struct cmd *args_command(const char **words, size_t *nr)
 {
 	static char first[32], second[32];
 	const struct cmd *c;
-	size_t i, n, subs = 0;
-	const struct cmd *all = cmd_table(&n);
+	size_t subs = 0;
 	char a[32];
 
 	if (!*nr) {
@@ -142,9 +152,8 @@ static const struct cmd *args_command(const char **words, size_t *nr)
 		args_suggest(NULL, words[0]);
 		return NULL;
 	}
-	for (i = 0; i < n; i++)
-		subs += args_name_word(all[i].name, 0, a, sizeof(a)) && !strcmp(a, first) &&
-			strchr(all[i].name, ' ');
+	for (c = commands; c->name; c++)
+		subs += args_next_word(c, first, a, sizeof(a));
 	c = args_find(first, NULL);
 	if (subs && *nr > 1 && args_expand(first, words[1], second, sizeof(second))) {
 		memmove(words, words + 2, (*nr - 2) * sizeof(*words));
@@ -197,23 +206,15 @@ static int args_by_letter(char c)
 static bool args_key(const char *s, size_t len)
 {
 	char *word __free(free) = say_fmt("%.*s", (int)len, s);
-	const struct ibnbd_mapopt *o;
-	bool yes = false;
-	size_t nr, i;
 
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++)
-		yes |= !say_distance(word, o[i].key) ||
-		       (o[i].alias && !say_distance(word, o[i].alias));
-	return yes;
+	return maps_grammar(word);
 }
 
 static int args_map(struct cmd_args *a, const char *key, size_t len, const char *value)
 {
 	struct ibnbd_mapopt_err err;
-	char *name = say_fmt("%.*s", (int)len, key);
+	char *name __free(free) = say_fmt("%.*s", (int)len, key);
 	const char *why = NULL;
-	int rc;
 
 	if (!strcmp(name, "path") || !strcmp(name, "server")) {
 		struct ibtrs_addr_pair pair;
@@ -224,7 +225,6 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 		 */
 		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) &&
 		    host_is_name(value, strlen(value))) {
-			free(name);
 			if (a->nr_hosts == IBNBD_MAP_PATHS)
 				return say_error(SAY_USAGE, "path=%s: more than %d paths", value,
 						 IBNBD_MAP_PATHS);
@@ -232,12 +232,10 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 			return SAY_DONE;
 		}
 	}
-	rc = ibnbd_mapopt_set(&a->map, name, value, &err);
-	if (rc)
-		say_error(SAY_USAGE, "%s=%s: %s", name, value,
-			  why ? host_wrong(value, strlen(value), why) : err.msg);
-	free(name);
-	return rc ? SAY_USAGE : SAY_DONE;
+	if (!ibnbd_mapopt_set(&a->map, name, value, &err))
+		return SAY_DONE;
+	return say_error(SAY_USAGE, "%s=%s: %s", name, value,
+			 why ? host_wrong(value, strlen(value), why) : err.msg);
 }
 
 static int args_unknown_option(const struct cmd *c, const char *word, size_t len)
@@ -269,8 +267,7 @@ static int args_unknown_option(const struct cmd *c, const char *word, size_t len
 		say_error(SAY_USAGE, "%s: no option --%s, did you mean --%s?", c->name, name, near);
 	else
 		say_error(SAY_USAGE, "%s: no option --%s", c->name, name);
-	say_hint("ibnbd help %s", c->name);
-	return SAY_USAGE;
+	return say_hint("ibnbd help %s", c->name);
 }
 
 static int args_take(struct cmd_args *a, int id, const char *value)
@@ -286,10 +283,8 @@ static int args_take(struct cmd_args *a, int id, const char *value)
 			return say_error(SAY_USAGE, "--color=%s: auto, always or never is expected",
 					 value);
 	}
-	if (id == CMD_json && *value && strcmp(value, "1")) {
-		say_error(SAY_USAGE, "--json=%s: this ibnbd knows schema 1 only", value);
-		return SAY_USAGE;
-	}
+	if (id == CMD_json && *value && strcmp(value, "1"))
+		return say_error(SAY_USAGE, "--json=%s: this ibnbd knows schema 1 only", value);
 	a->value[id] = value;
 	a->count[id]++;
 	return SAY_DONE;
@@ -330,8 +325,7 @@ static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t n
 		id = args_by_letter(*p);
 		if (id < 0 || !((a->cmd->options | CMD_COMMON) & (uint64_t)1 << id)) {
 			say_error(SAY_USAGE, "%s: no option -%c", a->cmd->name, *p);
-			say_hint("ibnbd help %s", a->cmd->name);
-			return SAY_USAGE;
+			return say_hint("ibnbd help %s", a->cmd->name);
 		}
 		if (!cmd_options[id].value || cmd_options[id].value[0] == '[') {
 			rc = args_take(a, id, "");
@@ -400,13 +394,11 @@ static int args_words(struct cmd_args *a)
 	if (many && a->nr_words > beside) {
 		say_error(SAY_USAGE, "%s: --%s, or \"%s\"? Not both", c->name,
 			  cmd_options[many].name, a->words[beside]);
-		say_hint("ibnbd help %s", c->name);
-		return SAY_USAGE;
+		return say_hint("ibnbd help %s", c->name);
 	}
 	if (a->nr_words < c->min && !many && !ARG(a, list_columns)) {
 		say_error(SAY_USAGE, "%s: %s is missing", c->name, c->words);
-		say_hint("ibnbd help %s", c->name);
-		return SAY_USAGE;
+		return say_hint("ibnbd help %s", c->name);
 	}
 	if (a->nr_words > c->max)
 		return say_error(SAY_USAGE, "%s: \"%s\" is too much", c->name, a->words[c->max]);
@@ -416,7 +408,7 @@ static int args_words(struct cmd_args *a)
 int cmd_parse(int argc, const char **argv, struct cmd_args *a)
 {
 	size_t nr = (size_t)argc, i, n = 0;
-	const char **rest = say_alloc((nr + 1) * sizeof(*rest));
+	const char **rest __free(free) = say_alloc((nr + 1) * sizeof(*rest));
 	bool literal = false;
 	int rc = SAY_DONE;
 
@@ -441,7 +433,6 @@ int cmd_parse(int argc, const char **argv, struct cmd_args *a)
 		else
 			a->words[a->nr_words++] = w;
 	}
-	free(rest);
 	if (rc)
 		return rc;
 	say_level = ARG(a, quiet) ? -1 : a->count[CMD_verbose];

@@ -34,7 +34,6 @@ static void complete_word(const char *text)
 static void complete_words(enum cmd_words what)
 {
 	struct state *s __free(state_free) = state_read();
-	struct maps *m;
 	size_t i, j;
 
 	for (i = 0; (what == CMD_WORDS_DEVICE || what == CMD_WORDS_ANY) && i < s->nr_devs; i++) {
@@ -58,31 +57,28 @@ static void complete_words(enum cmd_words what)
 			complete_word(names[i]);
 	}
 	if (what == CMD_WORDS_MAP) {
-		m = maps_load(NULL);
+		struct maps *m __free(maps_free) = maps_load(NULL);
+
 		for (i = 0; i < m->nr; i++)
 			complete_word(m->entries[i].name);
-		maps_free(m);
 	}
 }
 
 /* Commands and their options as lines of `name|kind of words|options`. */
 static void complete_table_lines(const char *head, const char *tail)
 {
-	size_t nr, i;
-	const struct cmd *all = cmd_table(&nr);
+	const struct cmd *c;
 	int j;
 
-	for (i = 0; i < nr; i++) {
-		if (all[i].flags & CMD_HIDDEN)
-			continue;
-		printf("%s%s|%s|", head, all[i].name, complete_kinds[all[i].what]);
+	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
+		printf("%s%s|%s|", head, c->name, complete_kinds[c->what]);
 		for (j = 0; j < CMD_NR_OPTIONS; j++)
-			if ((all[i].options | CMD_COMMON) & (uint64_t)1 << j)
+			if ((c->options | CMD_COMMON) & (uint64_t)1 << j)
 				printf("--%s%s ", cmd_options[j].name,
 				       cmd_options[j].value && cmd_options[j].value[0] != '[' ?
 					       "=" :
 					       "");
-		if (all[i].flags & CMD_MAPOPTS) {
+		if (c->flags & CMD_MAPOPTS) {
 			size_t n, k;
 			const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
 
@@ -142,10 +138,15 @@ static void complete_quoted(const char *text, bool zsh)
 	}
 }
 
+/* Of the commands of two words, is it the first one with its first word? */
+static bool complete_is_first(const struct cmd *c)
+{
+	return c == cmd_table() || strncmp(c[-1].name, c->name, strcspn(c->name, " ") + 1);
+}
+
 static void complete_zsh(void)
 {
-	size_t nr, i;
-	const struct cmd *all = cmd_table(&nr);
+	const struct cmd *c;
 
 	printf("#compdef ibnbd\n# made by `ibnbd complete zsh`\n\n_ibnbd()\n{\n"
 	       "\tlocal -a commands words_ options_\n\tlocal line name kind opts first second w\n"
@@ -153,19 +154,15 @@ static void complete_zsh(void)
 	       "\t\tif [[ -z $first ]]; then first=$w; elif [[ -z $second ]]; then second=$w; fi\n"
 	       "\tdone\n"
 	       "\tif [[ -z $first ]]; then\n\t\tcommands=(\n");
-	for (i = 0; i < nr; i++) {
-		if (all[i].flags & CMD_HIDDEN)
-			continue;
-		if (strchr(all[i].name, ' ')) {
-			size_t len = strcspn(all[i].name, " ");
-
-			if (i && !strncmp(all[i - 1].name, all[i].name, len + 1))
-				continue;
-			printf("\t\t\t'%.*s:commands about it'\n", (int)len, all[i].name);
+	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
+		if (strchr(c->name, ' ')) {
+			if (complete_is_first(c))
+				printf("\t\t\t'%.*s:commands about it'\n",
+				       (int)strcspn(c->name, " "), c->name);
 			continue;
 		}
-		printf("\t\t\t'%s:", all[i].name);
-		complete_quoted(all[i].help, true);
+		printf("\t\t\t'%s:", c->name);
+		complete_quoted(c->help, true);
 		printf("'\n");
 	}
 	printf("\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n"
@@ -182,11 +179,12 @@ static void complete_zsh(void)
 	printf("EOT\n}\n\n_ibnbd \"$@\"\n");
 }
 
-/* Prints the condition of fish: which command is on the line already. */
+/* Begins a line for fish, with its condition: which command is on the line already. */
 static void complete_fish_when(const char *name)
 {
 	const char *blank = strchr(name, ' ');
 
+	printf("complete -c ibnbd");
 	if (!blank)
 		printf(" -n '__fish_seen_subcommand_from %s'", name);
 	else
@@ -197,41 +195,36 @@ static void complete_fish_when(const char *name)
 static void complete_fish(void)
 {
 	const struct ibnbd_mapopt *o;
-	size_t nr, i, n, k;
-	const struct cmd *all = cmd_table(&nr);
+	const struct cmd *c;
+	size_t n, k;
 	int j;
 
 	o = ibnbd_mapopt_table(&n);
 	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\n"
 	       "complete -c ibnbd -f\n");
-	for (i = 0; i < nr; i++) {
-		const char *blank = strchr(all[i].name, ' ');
+	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
+		const char *blank = strchr(c->name, ' ');
 
-		if (all[i].flags & CMD_HIDDEN)
-			continue;
-		if (blank && !(i && !strncmp(all[i - 1].name, all[i].name,
-					     (size_t)(blank - all[i].name) + 1)))
+		if (blank && complete_is_first(c))
 			printf("complete -c ibnbd -n __fish_use_subcommand -a %.*s\n",
-			       (int)(blank - all[i].name), all[i].name);
+			       (int)(blank - c->name), c->name);
 		if (blank)
 			printf("complete -c ibnbd -n '__fish_seen_subcommand_from %.*s' -a %s -d '",
-			       (int)(blank - all[i].name), all[i].name, blank + 1);
+			       (int)(blank - c->name), c->name, blank + 1);
 		else
 			printf("complete -c ibnbd -n __fish_use_subcommand -a %s -d '",
-			       all[i].name);
-		complete_quoted(all[i].help, false);
+			       c->name);
+		complete_quoted(c->help, false);
 		printf("'\n");
-		if (all[i].what != CMD_WORDS_NONE && all[i].what != CMD_WORDS_COMMAND) {
-			printf("complete -c ibnbd");
-			complete_fish_when(all[i].name);
+		if (c->what != CMD_WORDS_NONE && c->what != CMD_WORDS_COMMAND) {
+			complete_fish_when(c->name);
 			printf(" -a '(ibnbd complete %s 2>/dev/null)'\n",
-			       complete_kinds[all[i].what]);
+			       complete_kinds[c->what]);
 		}
 		for (j = 0; j < CMD_NR_OPTIONS; j++) {
-			if (!((all[i].options | CMD_COMMON) & (uint64_t)1 << j))
+			if (!((c->options | CMD_COMMON) & (uint64_t)1 << j))
 				continue;
-			printf("complete -c ibnbd");
-			complete_fish_when(all[i].name);
+			complete_fish_when(c->name);
 			printf(" -l %s", cmd_options[j].name);
 			if (cmd_options[j].letter)
 				printf(" -s %c", cmd_options[j].letter);
@@ -240,9 +233,8 @@ static void complete_fish(void)
 			complete_quoted(cmd_options[j].help, false);
 			printf("'\n");
 		}
-		for (k = 0; all[i].flags & CMD_MAPOPTS && k < n; k++) {
-			printf("complete -c ibnbd");
-			complete_fish_when(all[i].name);
+		for (k = 0; c->flags & CMD_MAPOPTS && k < n; k++) {
+			complete_fish_when(c->name);
 			printf(" -l %s -r -d '", o[k].key);
 			complete_quoted(o[k].help, false);
 			printf("'\n");

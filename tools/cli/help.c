@@ -56,9 +56,6 @@ static void help_mapopts(void)
 
 int cmd_help(const struct cmd *c)
 {
-	size_t nr, i;
-	const struct cmd *all = cmd_table(&nr);
-
 	if (c) {
 		printf("ibnbd %s %s\n\n", c->name, c->words);
 		if (c->more)
@@ -73,9 +70,8 @@ int cmd_help(const struct cmd *c)
 		return SAY_DONE;
 	}
 	printf("ibnbd COMMAND [OPTION]... [WORD]...\n\n");
-	for (i = 0; i < nr; i++)
-		if (!(all[i].flags & CMD_HIDDEN))
-			printf("  %-18s %s\n", all[i].name, all[i].help);
+	for (c = cmd_next(NULL); c; c = cmd_next(c))
+		printf("  %-18s %s\n", c->name, c->help);
 	printf("\nOptions of every command:\n");
 	help_options(CMD_COMMON);
 	printf("\nibnbd help COMMAND tells more. Manuals: ibnbd(8), ibnbd-maps.conf(5), ibnbd-server.conf(5), ibnbd-policy.conf(5).\n");
@@ -84,31 +80,24 @@ int cmd_help(const struct cmd *c)
 
 int cmd_help_run(struct cmd_args *a)
 {
-	char *name = say_dup("");
-	size_t nr, i, found = 0;
-	const struct cmd *all = cmd_table(&nr);
+	char *name __free(free) = say_dup("");
+	size_t i, found = 0;
+	const struct cmd *c;
 
-	for (i = 0; i < a->nr_words; i++) {
-		char *longer = say_fmt("%s%s%s", name, i ? " " : "", a->words[i]);
-
-		free(name);
-		name = longer;
-	}
-	for (i = 0; i < nr && *name; i++) {
+	for (i = 0; i < a->nr_words; i++)
+		say_append(&name, "%s%s", i ? " " : "", a->words[i]);
+	for (c = cmd_table(); c->name && *name; c++) {
 		size_t len = strlen(name);
 
-		if (strcmp(all[i].name, name) &&
-		    (strncmp(all[i].name, name, len) || all[i].name[len] != ' '))
+		if (strncmp(c->name, name, len) || (c->name[len] && c->name[len] != ' '))
 			continue;
 		if (found++)
 			putchar('\n');
-		cmd_help(&all[i]);
+		cmd_help(c);
 	}
 	if (!*name)
 		cmd_help(NULL);
 	else if (!found)
-		say_error(SAY_USAGE, "help: no command \"%s\"", name);
-	i = *name && !found;
-	free(name);
-	return i ? SAY_USAGE : SAY_DONE;
+		return say_error(SAY_USAGE, "help: no command \"%s\"", name);
+	return SAY_DONE;
 }

@@ -10,20 +10,17 @@
 
 int main(int argc, char **argv)
 {
-	const char **words = say_alloc(((size_t)argc + 1) * sizeof(*words));
+	const char **words __free(free) = say_alloc(((size_t)argc + 1) * sizeof(*words));
 	struct cmd_args a = { 0 };
-	int i, nr, rc;
+	int nr = argc > 0 ? argc - 1 : 0, rc;
 
-	for (i = 1, nr = 0; i < argc; i++)
-		words[nr++] = argv[i];
+	memcpy(words, argv + 1, (size_t)nr * sizeof(*words));
 	escape_locale();
 	rc = cmd_legacy(&nr, &words);
-	if (!rc)
-		rc = cmd_parse(nr, words, &a);
+	rc = rc ? rc : cmd_parse(nr, words, &a);
 	if (!rc && !ARG(&a, help))
 		rc = a.cmd->run(&a);
 	cmd_args_free(&a);
-	free(words);
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno != EPIPE)
 			return say_error(SAY_FAILED, "cannot write the output: %s",

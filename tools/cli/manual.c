@@ -16,29 +16,26 @@ static void manual_text(const char *text)
 
 static void manual_commands(void)
 {
-	size_t nr, i;
-	const struct cmd *all = cmd_table(&nr);
+	const struct cmd *c;
 	int j;
 
 	printf("# COMMANDS\n\n");
-	for (i = 0; i < nr; i++) {
-		if (all[i].flags & CMD_HIDDEN)
-			continue;
-		printf("*ibnbd %s* ", all[i].name);
-		manual_text(all[i].words);
+	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
+		printf("*ibnbd %s* ", c->name);
+		manual_text(c->words);
 		printf("\n\t");
-		manual_text(all[i].help);
+		manual_text(c->help);
 		printf(".");
-		if (all[i].more) {
+		if (c->more) {
 			printf(" ");
-			manual_text(all[i].more);
+			manual_text(c->more);
 		}
 		printf("\n\n");
-		if (!all[i].options)
+		if (!c->options)
 			continue;
 		printf("\tOptions:");
 		for (j = 0; j < CMD_NR_OPTIONS; j++)
-			if (all[i].options & (uint64_t)1 << j)
+			if (c->options & (uint64_t)1 << j)
 				printf(" --%s", cmd_options[j].name);
 		printf("\n\n");
 	}

@@ -133,7 +133,10 @@ struct cmd {
 	const char *more;	/* a paragraph, or NULL */
 };
 
-const struct cmd *cmd_table(size_t *nr);
+/* Its last row has no name. */
+const struct cmd *cmd_table(void);
+/* The first row, or the next one, of a command that people are told of; NULL: the end. */
+const struct cmd *cmd_next(const struct cmd *c);
 
 /* Find the command of the first words and read the rest. Returns SAY_DONE, or the exit status. */
 int cmd_parse(int argc, const char **argv, struct cmd_args *a);
