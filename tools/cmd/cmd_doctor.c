@@ -214,9 +214,9 @@ static void doctor_live(struct doctor *d)
 			const struct state_path *p = &s->paths[j];
 
 			marginal |= p->marginal;
-			if (s->path_states[j] == 'U' && !p->marginal)
+			if (p->up && !p->marginal)
 				continue;
-			if (s->path_states[j] == 'U') {
+			if (p->up) {
 				doctor_find(
 					d, "path", DOCTOR_WARNING,
 					say_fmt("path %s of session %s works, but failed again and again: %s",
@@ -275,8 +275,7 @@ static void doctor_json(const struct doctor *d)
 	struct json j;
 	size_t i;
 
-	json_document(&j, stdout, false);
-	json_array(&j, "findings");
+	json_list(&j, "findings");
 	for (i = 0; i < d->nr; i++) {
 		json_object(&j, NULL);
 		json_text(&j, "check", d->list[i].check);
@@ -285,8 +284,7 @@ static void doctor_json(const struct doctor *d)
 		json_text(&j, "hint", d->list[i].hint);
 		json_end(&j);
 	}
-	json_end(&j);
-	json_end(&j);
+	json_close(&j);
 }
 
 int cmd_doctor_run(struct cmd_args *a)

@@ -37,18 +37,15 @@ static void dump_replace(char **field, const char *kind)
  */
 static void dump_hide_words(char **detail)
 {
-	char *number = *detail ? strstr(*detail, " -") : NULL, *words, *text, *kept;
+	char *number = *detail ? strstr(*detail, " -") : NULL,
+	     *words = number ? strchr(number + 1, ' ') : NULL, *text __free(free) = NULL;
 
-	words = number ? strchr(number + 1, ' ') : NULL;
 	if (!words)
 		return;
-	kept = say_fmt("%.*s", (int)(words - *detail), *detail);
 	text = say_dup(words + 1);
 	dump_replace(&text, "reason");
-	free(*detail);
-	*detail = say_fmt("%s %s", kept, text);
-	free(text);
-	free(kept);
+	*words = 0;
+	say_append(detail, " %s", text);
 }
 
 static void dump_hide_sessions(struct state_session *all, size_t nr)
@@ -116,16 +113,16 @@ static bool dump_is_chosen(const char *parameter)
 static void dump_parameters(struct json *j, const char *module, bool hide)
 {
 	char *dir __free(free) = sysfs_path("module/%s/parameters", module);
-	char **names __free(sysfs_list_free) = sysfs_list(dir, NULL), *value;
+	char **names __free(sysfs_list_free) = sysfs_list(dir, NULL);
 	size_t i;
 
 	json_object(j, module);
 	for (i = 0; names[i]; i++) {
-		value = sysfs_attr(dir, names[i]);
+		char *value __free(free) = sysfs_attr(dir, names[i]);
+
 		if (value && hide && dump_is_chosen(names[i]))
 			dump_replace(&value, "text");
 		json_text(j, names[i], value);
-		free(value);
 	}
 	json_end(j);
 }

@@ -19,7 +19,6 @@
  * which one host has at a time (DRBD, exclusive LVM, a file system that is mounted once). The name
  * of the owner in the directory finds mistakes of people.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +38,7 @@
 
 static bool group_name_ok(const char *name)
 {
-	const char *p;
-
-	for (p = name; *p && (isalnum((unsigned char)*p) || strchr("_-.", *p)); p++)
-		;
-	return *name && !*p && *name != '.' && *name != '-';
+	return *name && maps_made_of(name, "_-.") && *name != '.' && *name != '-';
 }
 
 /* Reports settings that server.conf may have and a group may not. */

@@ -250,8 +250,7 @@ int cmd_key_load_run(struct cmd_args *a)
 	if (!a->nr_words)
 		return cmd_key_load_all(!ARG(a, no_modprobe));
 	rc = key_dir();
-	if (!rc)
-		rc = key_ring(!ARG(a, no_modprobe));
+	rc = rc ? rc : key_ring(!ARG(a, no_modprobe));
 	return rc ? rc : key_load_words(a);
 }
 
@@ -357,10 +356,8 @@ int cmd_key_list_run(struct cmd_args *a)
 	struct json j;
 	size_t i;
 
-	if (as_json) {
-		json_document(&j, stdout, false);
-		json_array(&j, "keys");
-	}
+	if (as_json)
+		json_list(&j, "keys");
 	for (i = 0; names[i]; i++) {
 		key_look_for(names[i], &k);
 		if (as_json)
@@ -371,9 +368,7 @@ int cmd_key_list_run(struct cmd_args *a)
 		free(k.wrong[0]);
 		free(k.wrong[1]);
 	}
-	if (as_json) {
-		json_end(&j);
-		json_end(&j);
-	}
+	if (as_json)
+		json_close(&j);
 	return SAY_DONE;
 }

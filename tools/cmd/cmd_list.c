@@ -13,16 +13,13 @@
 static bool list_wanted(const struct cmd_args *a, struct state *s, const struct state_dev *d)
 {
 	size_t i;
-	char *why;
 
 	if (VALUE(a, session) && (!d->session || !escape_means(VALUE(a, session), d->session)))
 		return false;
 	for (i = 0; i < a->nr_words; i++) {
-		const struct state_dev *found = state_dev(s, a->words[i], &why);
+		char *why __free(free) = NULL;
 
-		if (!found)
-			free(why);
-		else if (found == d)
+		if (state_dev(s, a->words[i], &why) == d)
 			return true;
 	}
 	return !a->nr_words;
@@ -32,15 +29,14 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 {
 	int rc = SAY_DONE;
 	size_t i;
-	char *why;
 
 	if (VALUE(a, session) && !state_session_said(s, VALUE(a, session)))
 		rc = say_error(SAY_NOTHING, "%s: no such session", VALUE(a, session));
 	for (i = 0; i < a->nr_words; i++) {
-		if (state_dev(s, a->words[i], &why))
-			continue;
-		rc = say_error(SAY_NOTHING, "%s", why);
-		free(why);
+		char *why __free(free) = NULL;
+
+		if (!state_dev(s, a->words[i], &why))
+			rc = say_error(SAY_NOTHING, "%s", why);
 	}
 	return rc;
 }
@@ -48,14 +44,25 @@ static int list_unknown(const struct cmd_args *a, struct state *s)
 /* After an upgrade: which driver runs, for who reads a table. */
 static void list_upgraded(const struct cmd_args *a)
 {
-	char *said = ARG(a, json) || ARG(a, raw) || ARG(a, pairs) || ARG(a, csv) ||
-				     ARG(a, noheadings) ?
-			     NULL :
-			     mapping_upgraded("ibnbd_client");
+	char *said __free(free) = table_for_people(a) && !ARG(a, noheadings) ?
+					  mapping_upgraded("ibnbd_client") :
+					  NULL;
 
 	if (said)
 		say_warn("%s: ibnbd doctor", said);
-	free(said);
+}
+
+/* Those of the *@nr objects at @all that are wanted, and how many these are. Allocated. */
+static void *list_some(const void *all, size_t size, size_t *nr, const bool *wanted)
+{
+	char *some = say_alloc((*nr + 1) * size);
+	size_t i, n = 0;
+
+	for (i = 0; i < *nr; i++)
+		if (wanted[i])
+			memcpy(some + n++ * size, (const char *)all + i * size, size);
+	*nr = n;
+	return some;
 }
 
 static int list_tree(const struct cmd_args *a, struct state *s, const struct state_dev *devs,
@@ -77,35 +84,29 @@ static int list_tree(const struct cmd_args *a, struct state *s, const struct sta
 
 int cmd_list_run(struct cmd_args *a)
 {
-	struct state *s;
-	struct state_dev *some;
-	bool *wanted;
-	size_t i, n = 0;
+	struct state *s __free(state_free) = NULL;
+	struct state_dev *some __free(free) = NULL;
+	bool *wanted __free(free) = NULL;
+	size_t i, n;
 	int rc = table_check(&table_devs, a), unknown;
 
 	if (rc >= 0)
 		return rc;
 	s = state_read();
 	unknown = list_unknown(a, s);
-	some = say_alloc((s->nr_devs + 1) * sizeof(*some));
 	wanted = say_alloc(s->nr_devs);
-	for (i = 0; i < s->nr_devs; i++) {
+	for (i = 0; i < s->nr_devs; i++)
 		wanted[i] = list_wanted(a, s, &s->devs[i]);
-		if (wanted[i])
-			some[n++] = s->devs[i];
-	}
+	n = s->nr_devs;
+	some = list_some(s->devs, sizeof(*some), &n, wanted);
 	if (ARG(a, tree)) {
 		rc = list_tree(a, s, some, n, wanted);
 	} else {
 		rc = table_print(&table_devs, some, n, a);
-		if (!n && !unknown && !ARG(a, json) && !ARG(a, raw) && !ARG(a, pairs) &&
-		    !ARG(a, csv))
+		if (!n && !unknown && table_for_people(a))
 			say_more("nothing is mapped");
 	}
 	list_upgraded(a);
-	free(wanted);
-	free(some);
-	state_free(s);
 	return rc ? rc : unknown;
 }
 
@@ -121,22 +122,31 @@ static bool list_named(const struct cmd_args *a, const char *name)
 	return !a->nr_words;
 }
 
+/* The sessions of this host, then those of its clients. Allocated. */
+static struct state_session *list_both(const struct state *s, size_t *nr)
+{
+	struct state_session *all;
+
+	*nr = s->nr_sessions + s->nr_srv_sessions;
+	all = say_alloc((*nr + 1) * sizeof(*all));
+	memcpy(all, s->sessions, s->nr_sessions * sizeof(*all));
+	memcpy(all + s->nr_sessions, s->srv_sessions, s->nr_srv_sessions * sizeof(*all));
+	return all;
+}
+
 static int list_sessions_unknown(const struct cmd_args *a, const struct state *s)
 {
+	size_t nr, i, j;
+	struct state_session *all __free(free) = list_both(s, &nr);
 	int rc = SAY_DONE;
-	size_t i, j;
 
 	for (i = 0; i < a->nr_words; i++) {
 		const char *near = NULL;
 		bool found = false;
 
-		for (j = 0; j < s->nr_sessions + s->nr_srv_sessions; j++) {
-			const char *name = j < s->nr_sessions ?
-						   s->sessions[j].name :
-						   s->srv_sessions[j - s->nr_sessions].name;
-
-			found |= escape_means(a->words[i], name);
-			near = say_nearest(a->words[i], near, name);
+		for (j = 0; j < nr; j++) {
+			found |= escape_means(a->words[i], all[j].name);
+			near = say_nearest(a->words[i], near, all[j].name);
 		}
 		if (found)
 			continue;
@@ -152,25 +162,20 @@ static int list_sessions_unknown(const struct cmd_args *a, const struct state *s
 static struct state_session *list_sessions(const struct cmd_args *a, const struct state *s,
 					   size_t *nr)
 {
-	struct state_session *all =
-		say_alloc((s->nr_sessions + s->nr_srv_sessions + 1) * sizeof(*all));
-	size_t i;
+	size_t all, i;
+	struct state_session *some = list_both(s, &all);
 
-	*nr = 0;
-	for (i = 0; i < s->nr_sessions; i++)
-		if (list_named(a, s->sessions[i].name))
-			all[(*nr)++] = s->sessions[i];
-	for (i = 0; i < s->nr_srv_sessions; i++)
-		if (list_named(a, s->srv_sessions[i].name))
-			all[(*nr)++] = s->srv_sessions[i];
-	return all;
+	for (i = *nr = 0; i < all; i++)
+		if (list_named(a, some[i].name))
+			some[(*nr)++] = some[i];
+	return some;
 }
 
 int cmd_session_list_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_sessions, a), unknown;
-	struct state_session *some;
-	struct state *s;
+	struct state_session *some __free(free) = NULL;
+	struct state *s __free(state_free) = NULL;
 	size_t nr;
 
 	if (rc >= 0)
@@ -179,18 +184,16 @@ int cmd_session_list_run(struct cmd_args *a)
 	unknown = list_sessions_unknown(a, s);
 	some = list_sessions(a, s, &nr);
 	rc = table_print(&table_sessions, some, nr, a);
-	free(some);
-	state_free(s);
 	return rc ? rc : unknown;
 }
 
 int cmd_path_list_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_paths, a), unknown;
-	struct state_path *paths = NULL;
-	struct state_session *some;
+	struct state_path *paths __free(free) = NULL;
+	struct state_session *some __free(free) = NULL;
+	struct state *s __free(state_free) = NULL;
 	size_t nr, i, n = 0;
-	struct state *s;
 
 	if (rc >= 0)
 		return rc;
@@ -206,9 +209,6 @@ int cmd_path_list_run(struct cmd_args *a)
 		n += k;
 	}
 	rc = table_print(&table_paths, paths, n, a);
-	free(paths);
-	free(some);
-	state_free(s);
 	return rc ? rc : unknown;
 }
 
@@ -221,24 +221,10 @@ static void show_fields(const struct table_set *set, const void *object, const c
 
 	for (i = 0; i < set->type->nr; i++) {
 		const struct state_field *c = &set->type->fields[i];
-		const void *field = (const char *)object + c->offset;
-		int64_t n;
-		char *text;
+		char *text __free(free) = table_cell(c, object, bytes && c->kind != STATE_NS, NULL);
 
-		if (c->kind == STATE_TEXT) {
-			if (*(char *const *)field)
-				say_print("%s%-24s %s", indent, c->key, *(char *const *)field);
-			continue;
-		}
-		n = *(const int64_t *)field;
-		if (n == SYSFS_UNKNOWN)
-			continue;
-		text = c->kind == STATE_BYTES ? table_size(n, bytes) :
-		       c->kind == STATE_NS    ? table_time(n) :
-		       c->kind == STATE_FLAG  ? say_dup(n ? "yes" : "no") :
-						say_fmt("%lld", (long long)n);
-		say_print("%s%-24s %s", indent, c->key, text);
-		free(text);
+		if (text)
+			say_print("%s%-24s %s", indent, c->key, text);
 	}
 }
 
@@ -268,89 +254,57 @@ static void show_export(const struct state_export *e, bool bytes)
 
 /*
  * The objects that the words name: a flag for each object of @s. show_find() sets the flags,
- * show_text() and show_json() read them.
+ * show_text() and show_json() read them. @sessions: see list_both().
  */
 struct show {
 	struct state *s;
-	bool *dev, *session, *srv_session, *export;
+	struct state_session *sessions;
+	size_t nr_sessions;
+	bool *dev, *session, *export;
 };
 
 static bool show_find(struct show *w, const char *word)
 {
 	struct state *s = w->s;
-	struct state_dev *d;
-	bool found = false;
-	char *why;
+	char *why __free(free) = NULL;
+	struct state_dev *d = state_dev(s, word, &why);
+	bool found = d;
 	size_t i, j;
 
-	d = state_dev(s, word, &why);
 	if (d)
-		found = w->dev[d - s->devs] = true;
-	else
-		free(why);
-	for (i = 0; i < s->nr_sessions; i++) {
-		bool this = escape_means(word, s->sessions[i].name);
+		w->dev[d - s->devs] = true;
+	for (i = 0; i < w->nr_sessions; i++) {
+		bool this = escape_means(word, w->sessions[i].name);
 
-		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
+		for (j = 0; i < s->nr_sessions && j < (size_t)s->sessions[i].nr_paths; j++)
 			this |= escape_means(word, s->sessions[i].paths[j].name);
 		w->session[i] |= this;
 		found |= this;
 	}
-	for (i = 0; i < s->nr_srv_sessions; i++) {
-		if (!escape_means(word, s->srv_sessions[i].name))
-			continue;
-		found = w->srv_session[i] = true;
-	}
-	for (i = 0; i < s->nr_exports; i++) {
-		if (!escape_means(word, s->exports[i].name))
-			continue;
-		found = w->export[i] = true;
-	}
+	for (i = 0; i < s->nr_exports; i++)
+		if (escape_means(word, s->exports[i].name))
+			found = w->export[i] = true;
 	return found;
 }
 
 static void show_json(const struct show *w)
 {
 	const struct state *s = w->s;
+	struct state some = { .nr_devs = s->nr_devs, .nr_exports = s->nr_exports,
+			      .nr_sessions = w->nr_sessions };
 	struct json j;
-	size_t i;
 
+	some.devs = list_some(s->devs, sizeof(*s->devs), &some.nr_devs, w->dev);
+	some.sessions = list_some(w->sessions, sizeof(*w->sessions), &some.nr_sessions, w->session);
+	some.exports = list_some(s->exports, sizeof(*s->exports), &some.nr_exports, w->export);
 	json_document(&j, stdout, false);
-	json_array(&j, "devices");
-	for (i = 0; i < s->nr_devs; i++) {
-		if (!w->dev[i])
-			continue;
-		json_object(&j, NULL);
-		table_json_fields(&j, &table_devs, &s->devs[i]);
-		json_end(&j);
-	}
+	table_json_array(&j, &table_devs, some.devs, some.nr_devs);
+	table_json_sessions(&j, "sessions", some.sessions, some.nr_sessions);
+	table_json_exports(&j, &some);
 	json_end(&j);
-	json_array(&j, "sessions");
-	for (i = 0; i < s->nr_sessions + s->nr_srv_sessions; i++) {
-		bool client = i < s->nr_sessions;
-		const struct state_session *sess = client ? &s->sessions[i] :
-							    &s->srv_sessions[i - s->nr_sessions];
-
-		if (!(client ? w->session[i] : w->srv_session[i - s->nr_sessions]))
-			continue;
-		json_object(&j, NULL);
-		table_json_fields(&j, &table_sessions, sess);
-		table_json_array(&j, &table_paths, sess->paths, (size_t)sess->nr_paths);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_array(&j, "exports");
-	for (i = 0; i < s->nr_exports; i++) {
-		if (!w->export[i])
-			continue;
-		json_object(&j, NULL);
-		table_json_fields(&j, &table_exports, &s->exports[i]);
-		table_json_array(&j, &table_opens, s->exports[i].opens,
-				 (size_t)s->exports[i].nr_opens);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_end(&j);
+	free(some.devs);
+	free(some.sessions);
+	free(some.exports);
 }
 
 static void show_text(const struct show *w, bool bytes)
@@ -368,12 +322,9 @@ static void show_text(const struct show *w, bool bytes)
 		if (sess && !w->session[sess - s->sessions])
 			show_session(sess, bytes);
 	}
-	for (i = 0; i < s->nr_sessions; i++)
+	for (i = 0; i < w->nr_sessions; i++)
 		if (w->session[i])
-			show_session(&s->sessions[i], bytes);
-	for (i = 0; i < s->nr_srv_sessions; i++)
-		if (w->srv_session[i])
-			show_session(&s->srv_sessions[i], bytes);
+			show_session(&w->sessions[i], bytes);
 	for (i = 0; i < s->nr_exports; i++)
 		if (w->export[i])
 			show_export(&s->exports[i], bytes);
@@ -381,29 +332,24 @@ static void show_text(const struct show *w, bool bytes)
 
 int cmd_show_run(struct cmd_args *a)
 {
-	struct show w = { .s = state_read() };
+	struct state *s __free(state_free) = state_read();
+	size_t nr, i;
+	struct state_session *sessions __free(free) = list_both(s, &nr);
+	bool *dev __free(free) = say_alloc(s->nr_devs), *session __free(free) = say_alloc(nr),
+	     *export __free(free) = say_alloc(s->nr_exports);
+	struct show w = { s, sessions, nr, dev, session, export };
 	int rc = SAY_DONE;
-	size_t i;
 
-	w.dev = say_alloc(w.s->nr_devs);
-	w.session = say_alloc(w.s->nr_sessions);
-	w.srv_session = say_alloc(w.s->nr_srv_sessions);
-	w.export = say_alloc(w.s->nr_exports);
 	for (i = 0; i < a->nr_words; i++) {
 		if (show_find(&w, a->words[i]))
 			continue;
-		rc = say_error(SAY_NOTHING, "%s: no device, session, path or export of that name",
-			       a->words[i]);
-		say_hint("ibnbd list; ibnbd session list; ibnbd server exports");
+		say_error(SAY_NOTHING, "%s: no device, session, path or export of that name",
+			  a->words[i]);
+		rc = say_hint("ibnbd list; ibnbd session list; ibnbd server exports");
 	}
 	if (ARG(a, json))
 		show_json(&w);
 	else
 		show_text(&w, ARG(a, bytes));
-	free(w.dev);
-	free(w.session);
-	free(w.srv_session);
-	free(w.export);
-	state_free(w.s);
 	return rc;
 }

@@ -109,9 +109,8 @@ static int map_session(struct cmd_args *a)
 static void map_print(const struct cmd_args *a, const char *kname)
 {
 	struct state *s __free(state_free) = NULL;
-	const struct state_dev *d = NULL;
+	const struct state_dev *d;
 	struct json j;
-	size_t i;
 
 	if (!ARG(a, json)) {
 		if (kname && say_level >= 0)
@@ -119,9 +118,7 @@ static void map_print(const struct cmd_args *a, const char *kname)
 		return;
 	}
 	s = state_read();
-	for (i = 0; kname && i < s->nr_devs; i++)
-		if (!strcmp(s->devs[i].kname, kname))
-			d = &s->devs[i];
+	d = kname ? state_dev_called(s, kname) : NULL;
 	json_document(&j, stdout, false);
 	table_json_array(&j, &table_devs, d, d ? 1 : 0);
 	json_end(&j);

@@ -170,10 +170,8 @@ int cmd_maps_show_run(struct cmd_args *a)
 			rc = say_error(SAY_NOTHING,
 				       "maps show: maps.conf has no usable line \"%s\"",
 				       a->words[i]);
-	if (ARG(a, json)) {
-		json_document(&j, stdout, false);
-		json_array(&j, "maps");
-	}
+	if (ARG(a, json))
+		json_list(&j, "maps");
 	for (i = 0; i < m->nr; i++) {
 		const struct maps_entry *e = &m->entries[i];
 
@@ -186,10 +184,8 @@ int cmd_maps_show_run(struct cmd_args *a)
 		else
 			maps_show_line(e);
 	}
-	if (ARG(a, json)) {
-		json_end(&j);
-		json_end(&j);
-	}
+	if (ARG(a, json))
+		json_close(&j);
 	if (maps_say_refused(m)) {
 		rc = rc ? rc : SAY_USAGE;
 	} else if (m->nr_errors && !rc) {

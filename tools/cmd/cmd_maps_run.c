@@ -265,8 +265,7 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 		rc = run_content(e, driver);
 	} else {
 		rc = run_timeout(a, e, &timeout);
-		if (!rc)
-			rc = maps_run_start(e, timeout);
+		rc = rc ? rc : maps_run_start(e, timeout);
 	}
 	return rc;
 }

@@ -23,7 +23,7 @@ static void metrics_head(const char *name, const char *type, const char *help)
  */
 static void metrics_label(const char *key, const char *value, bool last)
 {
-	char *text = escape_text(ESCAPE_TEXT, value ? value : "");
+	char *text __free(free) = escape_text(ESCAPE_TEXT, value ? value : "");
 	const char *s;
 
 	printf("%s=\"", key);
@@ -33,7 +33,6 @@ static void metrics_label(const char *key, const char *value, bool last)
 		putchar(*s);
 	}
 	printf("\"%s", last ? "" : ",");
-	free(text);
 }
 
 static void metrics_dev(const char *name, const struct state_dev *d, const char *key,
@@ -61,19 +60,58 @@ static void metrics_path(const char *name, const struct state_path *p, const cha
 	printf("} %.15g\n", n);
 }
 
-/* @at: offset in struct state_dev. A value that the driver does not show is left out. */
-static void metrics_dev_one(const struct state *s, const char *name, const char *type,
-			    const char *help, size_t at, double factor)
+/*
+ * A number of each object, which is at @at in its struct. With @label: @first is the value of this
+ * label, and the number at @second_at has the value @second. A number that the driver does not show
+ * is left out.
+ */
+struct metrics_row {
+	const char *name, *type, *help;
+	size_t at;
+	double factor;
+	const char *label, *first, *second;
+	size_t second_at;
+};
+
+#define DEV(field)	offsetof(struct state_dev, field)
+#define PATH(field)	offsetof(struct state_path, field)
+
+static const struct metrics_row metrics_dev_rows[] = {
+	{ "ibnbd_device_size_bytes", "gauge", "Size of the device", DEV(size), 1 },
+	{ "ibnbd_device_unflushed_bytes", "gauge", "Bytes written that no flush has covered",
+	  DEV(unflushed_bytes), 1 },
+	{ "ibnbd_device_replays_total", "counter", "Times that what was kept was sent again",
+	  DEV(replays), 1 },
+	{ "ibnbd_device_replayed_bytes_total", "counter", "Bytes that were sent again",
+	  DEV(replayed_bytes), 1 },
+	{ "ibnbd_device_losses_total", "counter",
+	  "Times that an administrator took the loss of such bytes", DEV(losses), 1 },
+	{ "ibnbd_device_other_writers_total", "counter",
+	  "Times that another client had written when the device was opened again",
+	  DEV(other_writers), 1 },
+	{ "ibnbd_device_oldest_request_seconds", "gauge",
+	  "Time that the oldest request has waited for its answer", DEV(oldest_ms), 1e-3 },
+}, metrics_path_rows[] = {
+	{ "ibnbd_path_up", "gauge", "1 when the path is connected", PATH(up), 1 },
+	{ "ibnbd_path_marginal", "gauge",
+	  "1 when the path has failed so often lately that it is used less than the others",
+	  PATH(marginal), 1 },
+	{ "ibnbd_path_bytes_total", "counter", "Bytes read and written", PATH(read_bytes), 1,
+	  "dir", "read", "write", PATH(write_bytes) },
+	{ "ibnbd_path_requests_total", "counter", "Requests done", PATH(reads), 1,
+	  "dir", "read", "write", PATH(writes) },
+	{ "ibnbd_path_reconnects_total", "counter", "Reconnects", PATH(reconnects), 1,
+	  "result", "ok", "failed", PATH(reconnects_failed) },
+	{ "ibnbd_path_failovers_total", "counter", "Requests that moved to another path",
+	  PATH(failovers), 1 },
+	{ "ibnbd_path_inflight", "gauge", "Requests under way", PATH(inflight), 1 },
+	{ "ibnbd_path_latency_seconds", "gauge", "Round trip of the last heartbeat",
+	  PATH(latency), 1e-9 },
+};
+
+static int64_t metrics_number(const void *object, size_t at)
 {
-	size_t i;
-
-	metrics_head(name, type, help);
-	for (i = 0; i < s->nr_devs; i++) {
-		int64_t n = *(const int64_t *)((const char *)&s->devs[i] + at);
-
-		if (n != SYSFS_UNKNOWN)
-			metrics_dev(name, &s->devs[i], NULL, NULL, (double)n * factor);
-	}
+	return *(const int64_t *)((const char *)object + at);
 }
 
 static void metrics_devs(const struct state *s)
@@ -81,6 +119,7 @@ static void metrics_devs(const struct state *s)
 	static const char *const states[] = {
 		"init", "open", "held", "failfast", "replaying", "failed", "fenced", "unmapped"
 	};
+	const struct metrics_row *r;
 	size_t i, j;
 
 	metrics_head("ibnbd_device_state", "gauge", "1 for the state that the device is in");
@@ -90,95 +129,40 @@ static void metrics_devs(const struct state *s)
 				    s->devs[i].state_detail &&
 					    !strncmp(s->devs[i].state_detail, states[j],
 						     strlen(states[j])));
-	metrics_dev_one(s, "ibnbd_device_size_bytes", "gauge", "Size of the device",
-			offsetof(struct state_dev, size), 1);
-	metrics_dev_one(s, "ibnbd_device_unflushed_bytes", "gauge",
-			"Bytes written that no flush has covered",
-			offsetof(struct state_dev, unflushed_bytes), 1);
-	metrics_dev_one(s, "ibnbd_device_replays_total", "counter",
-			"Times that what was kept was sent again",
-			offsetof(struct state_dev, replays), 1);
-	metrics_dev_one(s, "ibnbd_device_replayed_bytes_total", "counter",
-			"Bytes that were sent again",
-			offsetof(struct state_dev, replayed_bytes), 1);
-	metrics_dev_one(s, "ibnbd_device_losses_total", "counter",
-			"Times that an administrator took the loss of such bytes",
-			offsetof(struct state_dev, losses), 1);
-	metrics_dev_one(s, "ibnbd_device_other_writers_total", "counter",
-			"Times that another client had written when the device was opened again",
-			offsetof(struct state_dev, other_writers), 1);
-	metrics_dev_one(s, "ibnbd_device_oldest_request_seconds", "gauge",
-			"Time that the oldest request has waited for its answer",
-			offsetof(struct state_dev, oldest_ms), 1e-3);
-}
-
-static void metrics_path_pair(const struct state *s, const char *name, const char *help,
-			      const char *label, const char *first, size_t first_at,
-			      const char *second, size_t second_at)
-{
-	size_t i, j;
-
-	metrics_head(name, "counter", help);
-	for (i = 0; i < s->nr_sessions; i++) {
-		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
-			const struct state_path *p = &s->sessions[i].paths[j];
-			int64_t a = *(const int64_t *)((const char *)p + first_at),
-				b = *(const int64_t *)((const char *)p + second_at);
-
-			if (a != SYSFS_UNKNOWN)
-				metrics_path(name, p, label, first, (double)a);
-			if (b != SYSFS_UNKNOWN)
-				metrics_path(name, p, label, second, (double)b);
-		}
-	}
-}
-
-static void metrics_path_one(const struct state *s, const char *name, const char *type,
-			     const char *help, size_t at, double factor)
-{
-	size_t i, j;
-
-	metrics_head(name, type, help);
-	for (i = 0; i < s->nr_sessions; i++) {
-		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
-			const struct state_path *p = &s->sessions[i].paths[j];
-			int64_t n = *(const int64_t *)((const char *)p + at);
+	for (r = metrics_dev_rows; r < metrics_dev_rows + ARRAY_SIZE(metrics_dev_rows); r++) {
+		metrics_head(r->name, r->type, r->help);
+		for (i = 0; i < s->nr_devs; i++) {
+			int64_t n = metrics_number(&s->devs[i], r->at);
 
 			if (n != SYSFS_UNKNOWN)
-				metrics_path(name, p, NULL, NULL, (double)n * factor);
+				metrics_dev(r->name, &s->devs[i], NULL, NULL,
+					    (double)n * r->factor);
 		}
 	}
 }
 
-#define AT(field) offsetof(struct state_path, field)
+static void metrics_path_row(const struct metrics_row *r, const struct state_path *p)
+{
+	int64_t n = metrics_number(p, r->at),
+		second = r->second ? metrics_number(p, r->second_at) : SYSFS_UNKNOWN;
+
+	if (n != SYSFS_UNKNOWN)
+		metrics_path(r->name, p, r->label, r->first, (double)n * r->factor);
+	if (second != SYSFS_UNKNOWN)
+		metrics_path(r->name, p, r->label, r->second, (double)second * r->factor);
+}
 
 static void metrics_paths(const struct state *s)
 {
+	const struct metrics_row *r;
 	size_t i, j;
 
-	metrics_head("ibnbd_path_up", "gauge", "1 when the path is connected");
-	for (i = 0; i < s->nr_sessions; i++)
-		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
-			metrics_path("ibnbd_path_up", &s->sessions[i].paths[j], NULL, NULL,
-				     s->sessions[i].path_states[j] == 'U');
-	metrics_head(
-		"ibnbd_path_marginal", "gauge",
-		"1 when the path has failed so often lately that it is used less than the others");
-	for (i = 0; i < s->nr_sessions; i++)
-		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
-			metrics_path("ibnbd_path_marginal", &s->sessions[i].paths[j], NULL, NULL,
-				     s->sessions[i].paths[j].marginal);
-	metrics_path_pair(s, "ibnbd_path_bytes_total", "Bytes read and written", "dir", "read",
-			  AT(read_bytes), "write", AT(write_bytes));
-	metrics_path_pair(s, "ibnbd_path_requests_total", "Requests done", "dir", "read", AT(reads),
-			  "write", AT(writes));
-	metrics_path_pair(s, "ibnbd_path_reconnects_total", "Reconnects", "result", "ok",
-			  AT(reconnects), "failed", AT(reconnects_failed));
-	metrics_path_one(s, "ibnbd_path_failovers_total", "counter",
-			 "Requests that moved to another path", AT(failovers), 1);
-	metrics_path_one(s, "ibnbd_path_inflight", "gauge", "Requests under way", AT(inflight), 1);
-	metrics_path_one(s, "ibnbd_path_latency_seconds", "gauge",
-			 "Round trip of the last heartbeat", AT(latency), 1e-9);
+	for (r = metrics_path_rows; r < metrics_path_rows + ARRAY_SIZE(metrics_path_rows); r++) {
+		metrics_head(r->name, r->type, r->help);
+		for (i = 0; i < s->nr_sessions; i++)
+			for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
+				metrics_path_row(r, &s->sessions[i].paths[j]);
+	}
 }
 
 /* Lines of "NAME LET_IN REFUSED". */

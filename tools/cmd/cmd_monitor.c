@@ -94,17 +94,6 @@ static void monitor_uevent(struct monitor *m, int fd)
 	monitor_tell(m, "device", name + 1, buf, detail);
 }
 
-static const struct state_path *monitor_find(struct state *s, const struct state_path *p)
-{
-	struct state_session *sess = state_session(s, p->session);
-	size_t i;
-
-	for (i = 0; sess && i < (size_t)sess->nr_paths; i++)
-		if (!strcmp(sess->paths[i].name, p->name))
-			return &sess->paths[i];
-	return NULL;
-}
-
 static bool monitor_same(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
@@ -120,7 +109,7 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 		if (!state_session(old, s->name))
 			monitor_tell(m, "session", s->name, "add", NULL);
 		for (j = 0; j < (size_t)s->nr_paths; j++) {
-			const struct state_path *p = &s->paths[j], *b = monitor_find(old, p);
+			const struct state_path *p = &s->paths[j], *b = state_path_then(old, p);
 			char *object __free(free) = NULL;
 
 			if (b && monitor_same(p->state, b->state) &&
@@ -137,7 +126,7 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 		for (j = 0; j < (size_t)s->nr_paths; j++) {
 			char *object __free(free) = NULL;
 
-			if (monitor_find(now, &s->paths[j]))
+			if (state_path_then(now, &s->paths[j]))
 				continue;
 			object = say_fmt("%s %s", s->name, s->paths[j].name);
 			monitor_tell(m, "path", object, "remove", NULL);
@@ -149,16 +138,14 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 
 static void monitor_devs(struct monitor *m, const struct state *now, const struct state *old)
 {
-	size_t i, j;
+	size_t i;
 
 	for (i = 0; i < now->nr_devs; i++) {
-		const struct state_dev *d = &now->devs[i];
+		const struct state_dev *d = &now->devs[i], *b = state_dev_called(old, d->kname);
 
-		for (j = 0; j < old->nr_devs; j++)
-			if (!strcmp(old->devs[j].kname, d->kname) &&
-			    !monitor_same(old->devs[j].state_detail, d->state_detail))
-				monitor_tell(m, "device", d->kname,
-					     d->state_detail ? d->state_detail : "?", d->reason);
+		if (b && !monitor_same(b->state_detail, d->state_detail))
+			monitor_tell(m, "device", d->kname, d->state_detail ? d->state_detail : "?",
+				     d->reason);
 	}
 }
 

@@ -142,11 +142,6 @@ static bool path_is(const struct state_path *p, const char *word)
 	       p->hca_port == atoi(colon + 1);
 }
 
-static bool path_up(const struct state_path *p)
-{
-	return p->state && !strcmp(p->state, "connected");
-}
-
 struct path_order {
 	const char *file;
 	const char *verb;
@@ -170,14 +165,14 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 	char *detail __free(free) = NULL;
 	int err;
 
-	if (o.takes_away && path_up(p) && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
+	if (o.takes_away && p->up && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
 		say_error(SAY_BUSY,
 			  "%s is the last path of session %s that works, and %lld device%s need it",
 			  p->name, sess->name, (long long)sess->nr_devices,
 			  sess->nr_devices == 1 ? "" : "s");
 		return say_hint("--force");
 	}
-	if (o.wants_up && path_up(p)) {
+	if (o.wants_up && p->up) {
 		if (ARG(a, idempotent) || ARG(a, all))
 			return SAY_DONE;
 		return say_error(SAY_ALREADY, "path %s of session %s is connected", p->name,
@@ -186,7 +181,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 	err = sysfs_write(p->dir, o.file, "1");
 	barred = err ? mapping_barred(p->dir, o.file, err) : NULL;
 	if (!err) {
-		if (o.takes_away && path_up(p))
+		if (o.takes_away && p->up)
 			sess->nr_up--;
 		return SAY_DONE;
 	}
@@ -278,7 +273,7 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 		if (!sess)
 			say_sum(&sum, path_no_session(s, a->words[i]));
 		for (j = 0; sess && j < (size_t)sess->nr_paths; j++)
-			if (!path_up(&sess->paths[j]))
+			if (!sess->paths[j].up)
 				say_sum(&sum, path_do(a, sess, &sess->paths[j], o));
 	}
 	return sum.rc;

@@ -89,10 +89,9 @@ int cmd_server_exports_run(struct cmd_args *a)
 		return SAY_DONE;
 	}
 	rc = server_loaded(s);
-	if (!rc)
-		rc = table_print(&table_exports, s->exports, s->nr_exports, a);
+	rc = rc ? rc : table_print(&table_exports, s->exports, s->nr_exports, a);
 	search = server_offers_search(s);
-	if (!rc && !ARG(a, raw) && !ARG(a, pairs) && !ARG(a, csv) && !ARG(a, noheadings))
+	if (!rc && table_for_people(a) && !ARG(a, noheadings))
 		server_exports_more(search, policy);
 	return rc;
 }

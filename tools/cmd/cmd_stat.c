@@ -43,53 +43,31 @@ static int64_t stat_since(int64_t now, int64_t before)
 	return now - before;
 }
 
-static const struct state_dev *stat_dev_before(const struct state *old, const struct state_dev *d)
-{
-	size_t i;
-
-	for (i = 0; old && i < old->nr_devs; i++)
-		if (!strcmp(old->devs[i].kname, d->kname))
-			return &old->devs[i];
-	return NULL;
-}
-
-static const struct state_path *stat_path_before(struct state *old, const struct state_path *p)
-{
-	struct state_session *s = old ? state_session(old, p->session) : NULL;
-	size_t i;
-
-	for (i = 0; s && i < (size_t)s->nr_paths; i++)
-		if (!strcmp(s->paths[i].name, p->name))
-			return &s->paths[i];
-	return NULL;
-}
-
 struct stat_line {
 	int64_t reads, read_bytes, writes, write_bytes, read_ms, write_ms;
 };
 
-static struct stat_line stat_dev(const struct state_dev *d, const struct state_dev *b)
-{
-	struct stat_line l = { 0 };
+#define STAT_SINCE(now, then, field) \
+	stat_since((now)->field, (then) ? (then)->field : SYSFS_UNKNOWN)
+#define STAT_LINE(now, then) \
+	.reads = STAT_SINCE(now, then, reads), \
+	.read_bytes = STAT_SINCE(now, then, read_bytes), \
+	.writes = STAT_SINCE(now, then, writes), \
+	.write_bytes = STAT_SINCE(now, then, write_bytes)
 
-	l.reads = stat_since(d->reads, b ? b->reads : SYSFS_UNKNOWN);
-	l.read_bytes = stat_since(d->read_bytes, b ? b->read_bytes : SYSFS_UNKNOWN);
-	l.writes = stat_since(d->writes, b ? b->writes : SYSFS_UNKNOWN);
-	l.write_bytes = stat_since(d->write_bytes, b ? b->write_bytes : SYSFS_UNKNOWN);
-	l.read_ms = stat_since(d->read_ms, b ? b->read_ms : SYSFS_UNKNOWN);
-	l.write_ms = stat_since(d->write_ms, b ? b->write_ms : SYSFS_UNKNOWN);
-	return l;
+static struct stat_line stat_dev(const struct state_dev *d, const struct state *old)
+{
+	const struct state_dev *b = old ? state_dev_called(old, d->kname) : NULL;
+
+	return (struct stat_line){ STAT_LINE(d, b), .read_ms = STAT_SINCE(d, b, read_ms),
+				   .write_ms = STAT_SINCE(d, b, write_ms) };
 }
 
-static struct stat_line stat_path(const struct state_path *p, const struct state_path *b)
+static struct stat_line stat_path(const struct state_path *p, struct state *old)
 {
-	struct stat_line l = { 0 };
+	const struct state_path *b = old ? state_path_then(old, p) : NULL;
 
-	l.reads = stat_since(p->reads, b ? b->reads : SYSFS_UNKNOWN);
-	l.read_bytes = stat_since(p->read_bytes, b ? b->read_bytes : SYSFS_UNKNOWN);
-	l.writes = stat_since(p->writes, b ? b->writes : SYSFS_UNKNOWN);
-	l.write_bytes = stat_since(p->write_bytes, b ? b->write_bytes : SYSFS_UNKNOWN);
-	return l;
+	return (struct stat_line){ STAT_LINE(p, b) };
 }
 
 static void stat_name(const char *name)
@@ -147,7 +125,7 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 		       "r_ms", "w_ms", "inflight", "unflushed");
 	for (i = 0; i < s->nr_devs; i++) {
 		const struct state_dev *d = &s->devs[i];
-		struct stat_line l = stat_dev(d, stat_dev_before(old, d));
+		struct stat_line l = stat_dev(d, old);
 		char *name __free(free) = say_fmt("%s%s%s", d->kname, d->name ? " " : "",
 						  d->name ? d->name : "");
 
@@ -169,7 +147,7 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 			continue;
 		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
 			const struct state_path *p = &s->sessions[i].paths[j];
-			struct stat_line l = stat_path(p, stat_path_before(old, p));
+			struct stat_line l = stat_path(p, old);
 			char *name __free(free) = say_fmt("%s %s", p->session, p->name);
 
 			stat_name(name);
@@ -202,7 +180,7 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 	json_array(&j, "devices");
 	for (i = 0; i < s->nr_devs; i++) {
 		const struct state_dev *d = &s->devs[i];
-		struct stat_line l = stat_dev(d, stat_dev_before(old, d));
+		struct stat_line l = stat_dev(d, old);
 
 		if (!stat_wanted(a, d->session))
 			continue;
@@ -224,7 +202,7 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 		     k < (size_t)s->sessions[i].nr_paths && stat_wanted(a, s->sessions[i].name);
 		     k++) {
 			const struct state_path *p = &s->sessions[i].paths[k];
-			struct stat_line l = stat_path(p, stat_path_before(old, p));
+			struct stat_line l = stat_path(p, old);
 
 			json_object(&j, NULL);
 			json_text(&j, "session", p->session);
@@ -238,16 +216,7 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 			json_end(&j);
 		}
 	}
-	json_end(&j);
-	json_end(&j);
-}
-
-static double stat_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	json_close(&j);
 }
 
 static int stat_number(const char *option, const char *text, double least, double *out)
@@ -272,8 +241,7 @@ int cmd_stat_run(struct cmd_args *a)
 	int rc;
 
 	rc = stat_number("interval", VALUE(a, interval), 0.05, &interval);
-	if (!rc)
-		rc = stat_number("count", VALUE(a, count), 1, &count);
+	rc = rc ? rc : stat_number("count", VALUE(a, count), 1, &count);
 	if (rc)
 		return rc;
 	if (VALUE(a, interval)) {
@@ -285,7 +253,7 @@ int cmd_stat_run(struct cmd_args *a)
 				      (long)((interval - (double)(time_t)interval) * 1e9) };
 
 		s = state_read();
-		now = stat_now();
+		now = (double)sysfs_now() / 1e6;
 		for (i = 0; !n && i < a->nr_words; i++)
 			if (!state_session_said(s, a->words[i]))
 				rc = say_error(SAY_NOTHING, "stat: %s: no such session",
