@@ -12,8 +12,7 @@
 /* ---- one of them, by its name ---- */
 
 struct one {
-	struct mirror_conf *list;
-	size_t nr;
+	struct mirror_conf *list, *conf;
 	struct mirror m;
 	int lock;
 };
@@ -24,13 +23,13 @@ static void one_close(struct one *o)
 		mirror_free(&o->m);
 	if (o->lock >= 0)
 		close(o->lock);
-	mirror_conf_free(o->list, o->nr);
+	mirror_conf_free(o->list);
 }
 
 /* @change: take its lock. Returns the exit status; call one_close() also after an error. */
 static int one_open(struct one *o, const char *name, bool change)
 {
-	size_t refused, i;
+	size_t refused;
 
 	*o = (struct one){ .lock = -1 };
 	if (change && !sysfs_dry_run && !mirror_wrong_name(name)) {
@@ -38,12 +37,12 @@ static int one_open(struct one *o, const char *name, bool change)
 		if (o->lock < 0)
 			return mirror_not_locked(name);
 	}
-	o->list = mirror_conf_load(&o->nr, &refused, true);
-	for (i = 0; i < o->nr; i++)
-		if (!strcmp(o->list[i].name, name)) {
-			mirror_read(&o->m, &o->list[i], NULL);
-			return SAY_DONE;
-		}
+	o->list = mirror_conf_load(&refused, true);
+	o->conf = mirror_conf_find(o->list, name);
+	if (o->conf) {
+		mirror_read(&o->m, o->conf, NULL);
+		return SAY_DONE;
+	}
 	say_error(SAY_NOTHING, "there is no mirror %s", name);
 	return say_hint("ibnbd mirror status");
 }
@@ -58,17 +57,15 @@ static int one_not_running(const struct one *o)
 
 /* ---- status ---- */
 
-/* Print these mirrors. */
+/* Print these mirrors, of which the last one has no name, or @nr of them. */
 static void status_print(const struct cmd_args *a, const struct mirror_conf *list, size_t nr)
 {
 	struct json j;
 	size_t i;
 
-	if (ARG(a, json)) {
-		json_document(&j, stdout, false);
-		json_array(&j, "mirrors");
-	}
-	for (i = 0; i < nr; i++) {
+	if (ARG(a, json))
+		json_list(&j, "mirrors");
+	for (i = 0; i < nr && list[i].name; i++) {
 		struct mirror m;
 
 		mirror_read(&m, &list[i], NULL);
@@ -78,16 +75,14 @@ static void status_print(const struct cmd_args *a, const struct mirror_conf *lis
 			tree_mirror(&m, false);
 		mirror_free(&m);
 	}
-	if (ARG(a, json)) {
-		json_end(&j);
-		json_end(&j);
-	}
+	if (ARG(a, json))
+		json_close(&j);
 }
 
 int cmd_mirror_status_run(struct cmd_args *a)
 {
-	size_t nr, refused;
-	struct mirror_conf *list;
+	struct mirror_conf *list __free(mirror_conf_free) = NULL;
+	size_t refused;
 	struct one o;
 	int rc;
 
@@ -97,9 +92,8 @@ int cmd_mirror_status_run(struct cmd_args *a)
 		one_close(&o);
 		return rc;
 	}
-	list = mirror_conf_load(&nr, &refused, true);
-	status_print(a, list, nr);
-	mirror_conf_free(list, nr);
+	list = mirror_conf_load(&refused, true);
+	status_print(a, list, SIZE_MAX);
 	return refused ? SAY_USAGE : SAY_DONE;
 }
 
@@ -136,10 +130,8 @@ int cmd_mirror_check_run(struct cmd_args *a)
 	char *dir __free(free) = NULL;
 	int64_t n;
 
-	if (!rc)
-		rc = one_not_running(&o);
-	if (!rc)
-		rc = check_can(&o.m);
+	rc = rc ? rc : one_not_running(&o);
+	rc = rc ? rc : check_can(&o.m);
 	if (!rc) {
 		dir = sysfs_path("block/%s/md", o.m.md);
 		err = sysfs_write(dir, "sync_action", "check");
@@ -172,7 +164,7 @@ int cmd_mirror_check_run(struct cmd_args *a)
 
 static int replace_note(struct one *o, size_t leg)
 {
-	struct mirror_conf *conf = &o->list[o->m.conf - o->list];
+	struct mirror_conf *conf = o->conf;
 	const struct state_dev *d = o->m.leg[leg].dev;
 	const char *is = d && d->identity ? d->identity : "";
 
@@ -190,8 +182,7 @@ int cmd_mirror_replace_run(struct cmd_args *a)
 	int rc = one_open(&o, a->words[0], true);
 	size_t leg;
 
-	if (!rc)
-		rc = one_not_running(&o);
+	rc = rc ? rc : one_not_running(&o);
 	for (leg = 0; !rc && leg < o.m.conf->nr; leg++)
 		if (!strcmp(o.m.conf->leg[leg].name, a->words[1]))
 			break;
@@ -205,13 +196,12 @@ int cmd_mirror_replace_run(struct cmd_args *a)
 		say_hint("ibnbd show %s", a->words[1]);
 	}
 	if (!rc && new) {
-		rc = mirror_exchange(a, &o.m, &o.list[o.m.conf - o.list], leg);
+		rc = mirror_exchange(a, &o.m, o.conf, leg);
 		mirror_again(&o.m);
 	}
 	if (!rc && !(new && sysfs_dry_run))
 		rc = mirror_copy(&o.m, leg, "ibnbd mirror replace", true);
-	if (!rc)
-		rc = replace_note(&o, leg);
+	rc = rc ? rc : replace_note(&o, leg);
 	one_close(&o);
 	return rc;
 }
@@ -289,8 +279,7 @@ int cmd_mirror_assemble_run(struct cmd_args *a)
 		if (!mask)
 			rc = assemble_wait(&o, mirror_start(seen, o.m.conf->nr, true), all);
 	}
-	if (!rc)
-		rc = mirror_run(&o.m, mask, ARG(a, force));
+	rc = rc ? rc : mirror_run(&o.m, mask, ARG(a, force));
 	one_close(&o);
 	return rc;
 }

@@ -113,24 +113,23 @@ static void mirror_one(struct doctor *d, const struct mirror *m)
 
 void doctor_mirrors(struct doctor *d)
 {
-	size_t nr, refused, i;
-	struct mirror_conf *list = mirror_conf_load(&nr, &refused, false);
+	size_t refused;
+	struct mirror_conf *list __free(mirror_conf_free) = mirror_conf_load(&refused, false), *c;
 
 	if (refused)
 		mirror_finds(d, DOCTOR_ERROR,
 			     say_fmt("%zu file%s of " MIRROR_DIR " cannot be used", refused,
 				     refused == 1 ? "" : "s"),
 			     say_dup("ibnbd mirror status"));
-	if (nr && !mirror_watched())
+	if (list->name && !mirror_watched())
 		mirror_finds(d, DOCTOR_ERROR,
 			     say_dup("ibnbd-mirror.service does not run: a leg that is lost is not let go, nor taken back"),
 			     say_dup("systemctl start ibnbd-mirror"));
-	for (i = 0; i < nr; i++) {
+	for (c = list; c->name; c++) {
 		struct mirror m;
 
-		mirror_read(&m, &list[i], d->s);
+		mirror_read(&m, c, d->s);
 		mirror_one(d, &m);
 		mirror_free(&m);
 	}
-	mirror_conf_free(list, nr);
 }

@@ -296,14 +296,11 @@ int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed)
 		return rc;
 	say_warn("mirror %s: %s is copied whole: %s", m->conf->name, m->conf->leg[leg].name, why);
 	rc = mirror_take_out(m, leg);
-	if (!rc)
-		rc = mirror_open(m, leg);
+	rc = rc ? rc : mirror_open(m, leg);
 	if (!rc && !same && !sysfs_dry_run)
 		rc = mirror_same_disk(m, leg);
-	if (!rc)
-		rc = mirror_needs_another(m, leg);
-	if (!rc)
-		rc = mirror_wipe(m, leg);
+	rc = rc ? rc : mirror_needs_another(m, leg);
+	rc = rc ? rc : mirror_wipe(m, leg);
 	if (rc)
 		return rc;
 	md = say_fmt("/dev/%s", m->md);

@@ -324,10 +324,8 @@ static int create_finish(struct create *c)
 	rc = create_array(c, &conf);
 	for (i = 0; !rc && i < c->nr; i++)
 		c->leg[i].made = false;		/* from here on they are the array's */
-	if (!rc)
-		rc = mirror_record_write(&conf, (1u << c->nr) - 1);
-	if (!rc)
-		rc = mirror_conf_write(&conf);
+	rc = rc ? rc : mirror_record_write(&conf, (1u << c->nr) - 1);
+	rc = rc ? rc : mirror_conf_write(&conf);
 	if (!rc)
 		create_service();
 	if (!rc && say_level >= 0 && !sysfs_dry_run)
@@ -339,19 +337,17 @@ static int create_finish(struct create *c)
 static int create_begin(struct create *c)
 {
 	const char *wrong = mirror_wrong_name(c->name);
-	struct mirror_conf *list;
-	size_t nr, refused, i;
+	struct mirror_conf *list __free(mirror_conf_free) = NULL;
+	size_t refused, i;
 	int rc = SAY_DONE;
 
 	if (wrong)
 		return say_error(SAY_USAGE, "\"%s\" is no name of a mirror: %s", c->name, wrong);
 	if (VALUE(c->a, timeout) && !maps_span(VALUE(c->a, timeout), &c->wait))
 		return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(c->a, timeout));
-	list = mirror_conf_load(&nr, &refused, true);
-	for (i = 0; i < nr; i++)
-		if (!strcmp(list[i].name, c->name))
-			rc = say_error(SAY_ALREADY, "there is a mirror %s already", c->name);
-	mirror_conf_free(list, nr);
+	list = mirror_conf_load(&refused, true);
+	if (mirror_conf_find(list, c->name))
+		rc = say_error(SAY_ALREADY, "there is a mirror %s already", c->name);
 	for (i = 0; !rc && i < c->nr; i++)
 		rc = create_parse(c, i, 'a' + (char)i, c->a->words[i + 1]);
 	return rc ? rc : create_apart(c);
@@ -368,15 +364,13 @@ int cmd_mirror_create_run(struct cmd_args *a)
 		lock = mirror_lock(c.name, 0);
 	if (!rc && lock < 0 && !sysfs_dry_run)
 		rc = mirror_not_locked(c.name);
-	if (!rc)
-		rc = mapping_driver(!ARG(a, no_modprobe));
+	rc = rc ? rc : mapping_driver(!ARG(a, no_modprobe));
 	for (i = 0; !rc && i < c.nr; i++)
 		rc = create_map(&c, &c.leg[i]);
 	c.s = state_read();
 	for (i = 0; !rc && i < c.nr; i++)
 		rc = create_look(&c, i);
-	if (!rc)
-		rc = create_finish(&c);
+	rc = rc ? rc : create_finish(&c);
 	if (rc)
 		create_undo(&c);
 	for (i = 0; i < c.nr; i++)
@@ -436,17 +430,12 @@ int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *co
 	size_t i;
 	int rc = create_parse(&c, 0, create_letter(conf), a->words[2]);
 
-	if (!rc)
-		rc = create_map(&c, new);
+	rc = rc ? rc : create_map(&c, new);
 	c.s = state_read();
-	if (!rc)
-		rc = create_look(&c, 0);
-	if (!rc)
-		rc = create_beside(&c, m, leg);
-	if (!rc)
-		rc = maps_store_save(&new->e, NULL, false, true);
-	if (!rc)
-		rc = mirror_take_out(m, leg);
+	rc = rc ? rc : create_look(&c, 0);
+	rc = rc ? rc : create_beside(&c, m, leg);
+	rc = rc ? rc : maps_store_save(&new->e, NULL, false, true);
+	rc = rc ? rc : mirror_take_out(m, leg);
 	if (rc) {
 		create_undo(&c);
 	} else {
@@ -458,8 +447,7 @@ int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *co
 		for (i = 0; i < conf->nr; i++)
 			healthy |= (unsigned int)(i != leg && conf->leg[i].recorded) << i;
 		rc = mirror_record_write(conf, healthy);
-		if (!rc)
-			rc = mirror_conf_write(conf);
+		rc = rc ? rc : mirror_conf_write(conf);
 	}
 	if (!rc && say_level >= 0 && strcmp(old, new->e.name))
 		say_hint("ibnbd unmap --forget %s, which is no leg any more", old);

@@ -142,16 +142,14 @@ static void watch_tell(struct watched *o, const struct mirror *m, size_t leg, bo
 }
 
 /* A mirror whose file is gone, or has mistakes, has no record: so no leg of it is let go. */
-static void watch_gone(struct watch *w, const struct mirror_conf *list, size_t nr)
+static void watch_gone(struct watch *w, struct mirror_conf *list)
 {
 	size_t i, j;
 
 	for (i = 0; i < w->nr; i++) {
-		for (j = 0; j < nr && strcmp(w->list[i].name, list[j].name); j++)
-			;
-		if (j < nr)
-			continue;
-		for (j = 0; j < MIRROR_LEGS; j++)
+		bool gone = !list || !mirror_conf_find(list, w->list[i].name);
+
+		for (j = 0; gone && j < MIRROR_LEGS; j++)
 			watch_untell(&w->list[i].leg[j]);
 	}
 }
@@ -389,16 +387,16 @@ static void watch_array(struct watched *o, const struct mirror *m)
 
 static void watch_look(struct watch *w)
 {
-	size_t nr, i;
-	struct mirror_conf *list = mirror_conf_load(&nr, &w->refused, !w->refused);
+	struct mirror_conf *list __free(mirror_conf_free) =
+		mirror_conf_load(&w->refused, !w->refused), *c;
 	struct state *s __free(state_free) = state_read();
 
-	watch_gone(w, list, nr);
-	for (i = 0; i < nr; i++) {
-		struct watched *o = watch_of(w, list[i].name);
+	watch_gone(w, list);
+	for (c = list; c->name; c++) {
+		struct watched *o = watch_of(w, c->name);
 		struct mirror m;
 
-		mirror_read(&m, &list[i], s);
+		mirror_read(&m, c, s);
 		o->ran |= m.runs;
 		watch_doubt(o, &m);
 		watch_record(o, &m);
@@ -410,7 +408,6 @@ static void watch_look(struct watch *w)
 		}
 		mirror_free(&m);
 	}
-	mirror_conf_free(list, nr);
 }
 
 /* Without a watch no leg is let go; a worker may take its time. */
@@ -419,7 +416,7 @@ static void watch_leave(struct watch *w)
 	size_t i, j;
 
 	if (!sysfs_dry_run)
-		watch_gone(w, NULL, 0);
+		watch_gone(w, NULL);
 	for (i = 0; i < w->nr; i++) {
 		watch_done(&w->list[i], true);
 		for (j = 0; j < MIRROR_LEGS; j++)

@@ -215,13 +215,13 @@ static bool *tree_mirrors(struct json *j, const struct cmd_args *a, struct state
 {
 	const bool all = !a->nr_words && !VALUE(a, session);
 	bool *legs = say_alloc(s->nr_devs);
-	size_t nr, refused, i;
-	struct mirror_conf *list = mirror_conf_load(&nr, &refused, false);
+	size_t refused;
+	struct mirror_conf *list __free(mirror_conf_free) = mirror_conf_load(&refused, false), *c;
 
-	for (i = 0; i < nr; i++) {
+	for (c = list; c->name; c++) {
 		struct mirror m;
 
-		mirror_read(&m, &list[i], s);
+		mirror_read(&m, c, s);
 		if (!tree_mirror_wanted(&m, wanted, legs) && !all)
 			;
 		else if (j)
@@ -230,13 +230,12 @@ static bool *tree_mirrors(struct json *j, const struct cmd_args *a, struct state
 			tree_mirror(&m, true);
 		mirror_free(&m);
 	}
-	mirror_conf_free(list, nr);
 	return legs;
 }
 
 void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
 {
-	bool *legs = tree_mirrors(NULL, a, s, wanted);
+	bool *legs __free(free) = tree_mirrors(NULL, a, s, wanted);
 	size_t i;
 
 	for (i = 0; i < s->nr_sessions; i++)
@@ -246,7 +245,6 @@ void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
 		if (wanted[i] && !legs[i] &&
 		    !(s->devs[i].session && state_session(s, s->devs[i].session)))
 			tree_disk_row(a, &s->devs[i]);
-	free(legs);
 }
 
 void tree_all_json(struct json *j, const struct cmd_args *a, struct state *s, const bool *wanted)

@@ -11,10 +11,7 @@
 
 const char *mirror_wrong_name(const char *name)
 {
-	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789_.-";
-
-	if (!*name || *name == '.' || *name == '-' || name[strspn(name, chars)])
+	if (!*name || *name == '.' || *name == '-' || !maps_made_of(name, "_.-"))
 		return "it is made of letters, digits, '.', '_' and '-', and begins with none of '.' and '-'";
 	return strlen(name) > MIRROR_NAME_MAX ? "md has room for 27 bytes" : NULL;
 }
@@ -29,15 +26,26 @@ static void conf_free(struct mirror_conf *m)
 	}
 	free(m->name);
 	free(m->uuid);
+	m->name = NULL;
 }
 
-void mirror_conf_free(struct mirror_conf *list, size_t nr)
+void mirror_conf_free(struct mirror_conf *list)
 {
-	size_t i;
+	struct mirror_conf *m;
 
-	for (i = 0; i < nr; i++)
-		conf_free(&list[i]);
+	for (m = list; m && m->name; m++)
+		conf_free(m);
 	free(list);
+}
+
+struct mirror_conf *mirror_conf_find(struct mirror_conf *list, const char *name)
+{
+	struct mirror_conf *m;
+
+	for (m = list; m->name; m++)
+		if (!strcmp(m->name, name))
+			return m;
+	return NULL;
 }
 
 /* ---- reading ---- */
@@ -95,7 +103,7 @@ static void conf_record(struct mirror_conf *m)
 
 static bool conf_read(struct mirror_conf *m, const char *path, const char *name, bool tell)
 {
-	char *line, *save = NULL, *why = NULL;
+	char *line, *save = NULL, *why __free(free) = NULL;
 	struct file_text f;
 
 	*m = (struct mirror_conf){ .name = say_dup(name), .wait = MIRROR_WAIT };
@@ -116,23 +124,22 @@ static bool conf_read(struct mirror_conf *m, const char *path, const char *name,
 	else
 		conf_record(m);
 	file_free(&f);
-	free(why);
 	return !why;
 }
 
-struct mirror_conf *mirror_conf_load(size_t *nr, size_t *refused, bool tell)
+struct mirror_conf *mirror_conf_load(size_t *refused, bool tell)
 {
+	size_t nr, i;
 	char *dir __free(free) = sysfs_root(MIRROR_DIR),
-	     **names __free(sysfs_list_free) = sysfs_list_conf(dir, nr);
-	struct mirror_conf *list = say_alloc((*nr + 1) * sizeof(*list));
-	size_t i;
+	     **names __free(sysfs_list_free) = sysfs_list_conf(dir, &nr);
+	struct mirror_conf *list = say_alloc((nr + 1) * sizeof(*list)), *m = list;
 
-	*nr = *refused = 0;
+	*refused = 0;
 	for (i = 0; names[i]; i++) {
 		char *path __free(free) = say_fmt("%s/%s.conf", dir, names[i]);
 
-		if (conf_read(&list[*nr], path, names[i], tell))
-			++*nr;
+		if (conf_read(m, path, names[i], tell))
+			m++;
 		else
 			++*refused;
 	}

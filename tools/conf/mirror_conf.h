@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 #include "tools/conf/mirror_rule.h"
+#include "tools/out/say.h"
 
 #define MIRROR_DIR	"/etc/ibnbd/mirrors.d"	/* below IBNBD_ROOT */
 #define MIRROR_RECORDS	"/var/lib/ibnbd/mirrors"
@@ -36,9 +37,15 @@ struct mirror_conf {
 
 /* Why it cannot be the name of a mirror, or NULL. */
 const char *mirror_wrong_name(const char *name);
-/* All mirrors with their records. @refused: how many files are not used; @tell: which, and why. */
-struct mirror_conf *mirror_conf_load(size_t *nr, size_t *refused, bool tell);
-void mirror_conf_free(struct mirror_conf *list, size_t nr);
+/*
+ * All mirrors with their records; the last one has no name. @refused: how many files are not used;
+ * @tell: which, and why.
+ */
+struct mirror_conf *mirror_conf_load(size_t *refused, bool tell);
+void mirror_conf_free(struct mirror_conf *list);
+DEFINE_FREE(mirror_conf_free, struct mirror_conf *)
+/* The mirror of this name, or NULL. */
+struct mirror_conf *mirror_conf_find(struct mirror_conf *list, const char *name);
 /* These replace the file, and return the exit status, with an error. In a dry run they tell. */
 int mirror_conf_write(const struct mirror_conf *m);
 int mirror_record_write(const struct mirror_conf *m, unsigned int healthy);
