@@ -184,9 +184,7 @@ static bool args_negative(const char *s)
 
 static int args_by_name(const char *name, size_t len)
 {
-	int i;
-
-	for (i = 0; i < CMD_NR_OPTIONS; i++)
+	for (int i = 0; i < CMD_NR_OPTIONS; i++)
 		if (strlen(cmd_options[i].name) == len && !strncmp(cmd_options[i].name, name, len))
 			return i;
 	return -1;
@@ -194,9 +192,7 @@ static int args_by_name(const char *name, size_t len)
 
 static int args_by_letter(char c)
 {
-	int i;
-
-	for (i = 0; i < CMD_NR_OPTIONS; i++)
+	for (int i = 0; i < CMD_NR_OPTIONS; i++)
 		if (cmd_options[i].letter == c)
 			return i;
 	return -1;

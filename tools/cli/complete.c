@@ -68,11 +68,10 @@ static void complete_words(enum cmd_words what)
 static void complete_table_lines(const char *head, const char *tail)
 {
 	const struct cmd *c;
-	int j;
 
 	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
 		printf("%s%s|%s|", head, c->name, complete_kinds[c->what]);
-		for (j = 0; j < CMD_NR_OPTIONS; j++)
+		for (int j = 0; j < CMD_NR_OPTIONS; j++)
 			if ((c->options | CMD_COMMON) & (uint64_t)1 << j)
 				printf("--%s%s ", cmd_options[j].name,
 				       cmd_options[j].value && cmd_options[j].value[0] != '[' ?
@@ -197,7 +196,6 @@ static void complete_fish(void)
 	const struct ibnbd_mapopt *o;
 	const struct cmd *c;
 	size_t n, k;
-	int j;
 
 	o = ibnbd_mapopt_table(&n);
 	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\n"
@@ -221,7 +219,7 @@ static void complete_fish(void)
 			printf(" -a '(ibnbd complete %s 2>/dev/null)'\n",
 			       complete_kinds[c->what]);
 		}
-		for (j = 0; j < CMD_NR_OPTIONS; j++) {
+		for (int j = 0; j < CMD_NR_OPTIONS; j++) {
 			if (!((c->options | CMD_COMMON) & (uint64_t)1 << j))
 				continue;
 			complete_fish_when(c->name);

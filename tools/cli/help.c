@@ -18,9 +18,7 @@ static void help_option(const struct cmd_option_row *o)
 
 static void help_options(uint64_t which)
 {
-	int i;
-
-	for (i = 0; i < CMD_NR_OPTIONS; i++)
+	for (int i = 0; i < CMD_NR_OPTIONS; i++)
 		if (which & (uint64_t)1 << i)
 			help_option(&cmd_options[i]);
 }

@@ -77,9 +77,8 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 		{ true, LEGACY_PATH, "show", "show" },
 		{ true, LEGACY_PATH, "disconnect", "server disconnect" },
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(table); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (table[i].server == server && table[i].object == object &&
 		    !strcmp(table[i].verb, verb))
 			return table[i].ours;
@@ -136,11 +135,10 @@ static const char *legacy_flag(const char *word)
 static bool legacy_takes_value(const char *word)
 {
 	size_t len = strlen(word);
-	int i;
 
 	if (word[0] != '-' || len < 2 || strchr(word, '='))
 		return false;
-	for (i = 0; i < CMD_NR_OPTIONS; i++)
+	for (int i = 0; i < CMD_NR_OPTIONS; i++)
 		if (word[1] == '-' ? !strcmp(word + 2, cmd_options[i].name) :
 				     word[len - 1] == cmd_options[i].letter)
 			return cmd_options[i].value && cmd_options[i].value[0] != '[';
@@ -178,10 +176,9 @@ static const char *legacy_column(bool server, const struct table_set *set, const
 		{ "mp", NULL, "policy" },
 		{ "mp_short", NULL, "policy" },
 	};
-	size_t i;
 
 	*theirs = true;
-	for (i = 0; i < ARRAY_SIZE(table); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (strlen(table[i].word) == len && !strncmp(table[i].word, word, len) &&
 		    (!table[i].set || table[i].set == set))
 			return table[i].ours;
@@ -189,7 +186,7 @@ static const char *legacy_column(bool server, const struct table_set *set, const
 	if (len == 2 && (!strncmp(word, "tx", 2) || !strncmp(word, "rx", 2)))
 		return (*word == 't') == server ? "read_bytes" : "write_bytes";
 	*theirs = false;
-	for (i = 0; i < set->type->nr; i++) {
+	for (size_t i = 0; i < set->type->nr; i++) {
 		const char *key = set->type->fields[i].key;
 
 		if (strlen(key) == len && !strncmp(key, word, len))
@@ -288,9 +285,8 @@ static int legacy_words(const struct legacy *l, int nr, const char **in, const c
 	const struct table_set *set = legacy_set(l->server, l->object);
 	static char columns[512];
 	const char *option;
-	int i;
 
-	for (i = l->verb + 1; i < nr; i++) {
+	for (int i = l->verb + 1; i < nr; i++) {
 		if (literal || legacy_takes_value(in[i - 1])) {
 			out[(*n)++] = in[i];
 			continue;

@@ -17,7 +17,6 @@ static void manual_text(const char *text)
 static void manual_commands(void)
 {
 	const struct cmd *c;
-	int j;
 
 	printf("# COMMANDS\n\n");
 	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
@@ -34,7 +33,7 @@ static void manual_commands(void)
 		if (!c->options)
 			continue;
 		printf("\tOptions:");
-		for (j = 0; j < CMD_NR_OPTIONS; j++)
+		for (int j = 0; j < CMD_NR_OPTIONS; j++)
 			if (c->options & (uint64_t)1 << j)
 				printf(" --%s", cmd_options[j].name);
 		printf("\n\n");
@@ -43,10 +42,8 @@ static void manual_commands(void)
 
 static void manual_options(void)
 {
-	int j;
-
 	printf("# OPTIONS\n\n");
-	for (j = 0; j < CMD_NR_OPTIONS; j++) {
+	for (int j = 0; j < CMD_NR_OPTIONS; j++) {
 		const struct cmd_option_row *row = &cmd_options[j];
 
 		putchar('*');
@@ -89,10 +86,8 @@ static void manual_grammar(bool fields)
 
 static void manual_maps(void)
 {
-	int j;
-
 	printf("# OPTIONS OF THE START\n\n");
-	for (j = 0; j < MAPS_NR_OPTIONS; j++) {
+	for (int j = 0; j < MAPS_NR_OPTIONS; j++) {
 		putchar('*');
 		manual_text(maps_options[j].key);
 		putchar('*');
@@ -111,10 +106,8 @@ static void manual_maps(void)
 
 static void manual_server(void)
 {
-	int j;
-
 	printf("# KEYS\n\n");
-	for (j = 0; j < SERVER_NR_KEYS; j++) {
+	for (int j = 0; j < SERVER_NR_KEYS; j++) {
 		printf("*%s*\n\t", server_keys[j].key);
 		manual_text(server_keys[j].help);
 		printf(".%s\n\n",

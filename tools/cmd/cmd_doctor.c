@@ -126,9 +126,7 @@ static void doctor_files(struct doctor *d)
 
 static void doctor_devs(struct doctor *d)
 {
-	size_t i;
-
-	for (i = 0; i < d->s->nr_devs; i++) {
+	for (size_t i = 0; i < d->s->nr_devs; i++) {
 		const struct state_dev *v = &d->s->devs[i];
 		const char *detail = v->state_detail ? v->state_detail : v->state ? v->state : "?";
 		bool open = !strcmp(detail, "open"), fenced = !strncmp(detail, "fenced", 6);
@@ -158,7 +156,7 @@ static void doctor_devs(struct doctor *d)
 					    v->path, (int)strcspn(v->devno, ":"), v->devno),
 				    say_dup("lvm.conf: devices { types = [ \"ibnbd\", 64 ] }"));
 	}
-	for (i = 0; i < d->m->nr; i++) {
+	for (size_t i = 0; i < d->m->nr; i++) {
 		const struct maps_entry *e = &d->m->entries[i];
 
 		if (!e->bad && !maps_given(e, MAPS_noauto) &&
@@ -203,14 +201,12 @@ static bool doctor_shared(struct doctor *d, const struct state_session *s, bool 
 
 static void doctor_live(struct doctor *d)
 {
-	size_t i, j;
-
 	doctor_devs(d);
-	for (i = 0; i < d->s->nr_sessions; i++) {
+	for (size_t i = 0; i < d->s->nr_sessions; i++) {
 		const struct state_session *s = &d->s->sessions[i];
 		bool marginal = false, shared = doctor_shared(d, s, false);
 
-		for (j = 0; j < (size_t)s->nr_paths; j++) {
+		for (size_t j = 0; j < (size_t)s->nr_paths; j++) {
 			const struct state_path *p = &s->paths[j];
 
 			marginal |= p->marginal;
@@ -243,7 +239,7 @@ static void doctor_live(struct doctor *d)
 					    (long long)s->nr_paths),
 				    NULL);
 	}
-	for (i = 0; i < d->s->nr_srv_sessions; i++)
+	for (size_t i = 0; i < d->s->nr_srv_sessions; i++)
 		doctor_shared(d, &d->s->srv_sessions[i], true);
 }
 
@@ -254,9 +250,8 @@ static void doctor_text(const struct doctor *d)
 	static const char *const words[] = { "ok", "warning", "error" };
 	static const char *const colours[] = { "\033[32m", "\033[1;33m", "\033[1;31m" };
 	bool paint = say_coloured(stdout);
-	size_t i;
 
-	for (i = 0; i < d->nr; i++) {
+	for (size_t i = 0; i < d->nr; i++) {
 		const struct doctor_finding *f = &d->list[i];
 
 		if (f->level == DOCTOR_OK && say_level < 0)
@@ -273,10 +268,9 @@ static void doctor_json(const struct doctor *d)
 {
 	static const char *const words[] = { "ok", "warning", "error" };
 	struct json j;
-	size_t i;
 
 	json_list(&j, "findings");
-	for (i = 0; i < d->nr; i++) {
+	for (size_t i = 0; i < d->nr; i++) {
 		json_object(&j, NULL);
 		json_text(&j, "check", d->list[i].check);
 		json_text(&j, "level", words[d->list[i].level]);
@@ -293,7 +287,6 @@ int cmd_doctor_run(struct cmd_args *a)
 	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	struct doctor d = { .s = s, .m = m };
 	enum doctor_level worst = DOCTOR_OK;
-	size_t i;
 
 	d.client = d.m->nr || d.s->nr_devs;
 	doctor_modules(&d);
@@ -304,7 +297,7 @@ int cmd_doctor_run(struct cmd_args *a)
 	doctor_live(&d);
 	doctor_mirrors(&d);
 	doctor_exports(&d);
-	for (i = 0; i < d.nr; i++)
+	for (size_t i = 0; i < d.nr; i++)
 		if (d.list[i].level > worst)
 			worst = d.list[i].level;
 	if (ARG(a, json))
@@ -313,7 +306,7 @@ int cmd_doctor_run(struct cmd_args *a)
 		doctor_text(&d);
 	if (worst != DOCTOR_OK && say_level > 0 && !ARG(a, json))
 		mapping_kmsg(stdout, 20);
-	for (i = 0; i < d.nr; i++) {
+	for (size_t i = 0; i < d.nr; i++) {
 		free(d.list[i].text);
 		free(d.list[i].hint);
 	}

@@ -50,12 +50,10 @@ static void dump_hide_words(char **detail)
 
 static void dump_hide_sessions(struct state_session *all, size_t nr)
 {
-	size_t i, j;
-
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		dump_replace(&all[i].name, "session");
 		dump_replace(&all[i].auth, "key");
-		for (j = 0; j < (size_t)all[i].nr_paths; j++) {
+		for (size_t j = 0; j < (size_t)all[i].nr_paths; j++) {
 			struct state_path *p = &all[i].paths[j];
 
 			dump_replace(&p->session, "session");
@@ -71,11 +69,9 @@ static void dump_hide_sessions(struct state_session *all, size_t nr)
 
 static void dump_hide(struct state *s)
 {
-	size_t i, j;
-
 	dump_hide_sessions(s->sessions, s->nr_sessions);
 	dump_hide_sessions(s->srv_sessions, s->nr_srv_sessions);
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
 		dump_replace(&d->name, "name");
@@ -85,12 +81,12 @@ static void dump_hide(struct state *s)
 		dump_replace(&d->identity, "identity");
 		dump_replace(&d->reason, "reason");
 	}
-	for (i = 0; i < s->nr_exports; i++) {
+	for (size_t i = 0; i < s->nr_exports; i++) {
 		struct state_export *e = &s->exports[i];
 
 		dump_replace(&e->name, "export");
 		dump_replace(&e->identity, "identity");
-		for (j = 0; j < (size_t)e->nr_opens; j++) {
+		for (size_t j = 0; j < (size_t)e->nr_opens; j++) {
 			dump_replace(&e->opens[j].export, "export");
 			dump_replace(&e->opens[j].session, "session");
 			dump_replace(&e->opens[j].mapping_path, "device");
@@ -102,9 +98,8 @@ static void dump_hide(struct state *s)
 static bool dump_is_chosen(const char *parameter)
 {
 	static const char *const chosen[] = { "allow", "dev_search_path", "writer_file" };
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(chosen); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(chosen); i++)
 		if (!strcmp(parameter, chosen[i]))
 			return true;
 	return false;
@@ -114,10 +109,9 @@ static void dump_parameters(struct json *j, const char *module, bool hide)
 {
 	char *dir __free(free) = sysfs_path("module/%s/parameters", module);
 	char **names __free(sysfs_list_free) = sysfs_list(dir, NULL);
-	size_t i;
 
 	json_object(j, module);
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		char *value __free(free) = sysfs_attr(dir, names[i]);
 
 		if (value && hide && dump_is_chosen(names[i]))
@@ -144,7 +138,6 @@ int cmd_dump_run(struct cmd_args *a)
 	bool hide = ARG(a, anonymize);
 	struct utsname u = { 0 };
 	struct json j;
-	size_t i;
 
 	uname(&u);
 	if (hide)
@@ -154,11 +147,11 @@ int cmd_dump_run(struct cmd_args *a)
 	json_text(&j, "tool", IBNBD_VERSION);
 	json_text(&j, "kernel", u.release);
 	json_text(&j, "machine", u.machine);
-	for (i = 0; i < ARRAY_SIZE(modules); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
 		dump_version(&j, modules[i]);
 	json_end(&j);
 	json_object(&j, "parameters");
-	for (i = 0; i < ARRAY_SIZE(modules); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
 		dump_parameters(&j, modules[i], hide);
 	json_end(&j);
 	table_json_array(&j, &table_devs, s->devs, s->nr_devs);
@@ -166,7 +159,7 @@ int cmd_dump_run(struct cmd_args *a)
 	table_json_sessions(&j, "server_sessions", s->srv_sessions, s->nr_srv_sessions);
 	table_json_exports(&j, s);
 	json_array(&j, "maps_conf");
-	for (i = 0; i < m->nr && !hide; i++) {
+	for (size_t i = 0; i < m->nr && !hide; i++) {
 		char *line __free(free) = maps_line(&m->entries[i]);
 
 		json_text(&j, NULL, line);
@@ -174,7 +167,7 @@ int cmd_dump_run(struct cmd_args *a)
 	json_end(&j);
 	json_num(&j, "maps_conf_errors", (int64_t)m->nr_errors);
 	json_end(&j);
-	for (i = 0; i < dump_nr; i++)
+	for (size_t i = 0; i < dump_nr; i++)
 		free(dump_names[i]);
 	free(dump_names);
 	return SAY_DONE;

@@ -142,14 +142,13 @@ static struct group *group_of(struct cmd_args *a, bool as_served, int *rc)
 {
 	struct group *g = group_load(a->words[0]);
 	const struct maps *m = g ? g->c->m : NULL;
-	size_t i;
 
 	*rc = SAY_USAGE;
 	if (g && as_served && g->served)
 		g->dir = g->served;
 	if (!g || g->dir)
 		return g;
-	for (i = 0; i < m->nr_diags; i++)
+	for (size_t i = 0; i < m->nr_diags; i++)
 		maps_print_diag(m, &m->diags[i], stderr);
 	say_error(SAY_USAGE, "group %s: %s %s", g->name, m->files[0].path,
 		  g->c->there ? "has mistakes; nothing was changed" : "is not there");
@@ -375,9 +374,8 @@ static int group_status_all(int64_t seconds)
 	char *dir __free(free) = sysfs_root(GROUP_CONF),
 	     **names __free(sysfs_list_free) = sysfs_list_conf(dir, NULL);
 	int sum = SAY_DONE, rc;
-	size_t i;
 
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		struct group *g __free(group_free) = group_load(names[i]);
 
 		if (g && g->served)

@@ -197,13 +197,12 @@ static int key_load_all(char **names)
 static int key_load_words(struct cmd_args *a)
 {
 	int rc = SAY_DONE, r;
-	size_t i;
 
-	for (i = 0; !rc && i < a->nr_words; i++)
+	for (size_t i = 0; !rc && i < a->nr_words; i++)
 		rc = key_bad_name(a->words[i]);
 	if (rc)
 		return rc;
-	for (i = 0; i < a->nr_words; i++) {
+	for (size_t i = 0; i < a->nr_words; i++) {
 		r = key_load(a->words[i]);
 		if (r == SAY_NOTHING) {
 			say_error(r, "there is no key %s in " KEY_FILE_DIR, a->words[i]);
@@ -279,9 +278,8 @@ static int key_remove_one(const char *name, bool next, bool *any)
 int cmd_key_remove_run(struct cmd_args *a)
 {
 	int rc = SAY_DONE, r;
-	size_t i;
 
-	for (i = 0; i < a->nr_words; i++) {
+	for (size_t i = 0; i < a->nr_words; i++) {
 		bool any = false;
 
 		r = key_bad_name(a->words[i]);
@@ -307,9 +305,8 @@ struct key_there {
 static void key_look_for(const char *name, struct key_there *k)
 {
 	u8 key[IBTRS_KEY_LEN];
-	int next;
 
-	for (next = 0; next < 2; next++) {
+	for (int next = 0; next < 2; next++) {
 		char *hint __free(free) = NULL;
 
 		k->file[next] = key_look(name, next, key, &k->wrong[next], &hint) != ENOENT;
@@ -324,13 +321,12 @@ static void key_list_text(const char *name, const struct key_there *k, bool head
 	char *file __free(free) = say_fmt("%s%s%s", k->wrong[0] ? "bad" : k->file[0] ? "yes" : "",
 			     k->file[0] && k->file[1] ? ", " : "",
 			     k->wrong[1] ? "bad next" : k->file[1] ? "next" : "");
-	int next;
 
 	if (heading)
 		say_print("%-24s %-14s %s", "KEY", "FILE", "LOADED");
 	say_print("%-24s %-14s %s", name, *file ? file : "-",
 		  words[k->loaded[0]][k->loaded[1]]);
-	for (next = 0; next < 2; next++)
+	for (int next = 0; next < 2; next++)
 		if (k->wrong[next])
 			say_warn("%s", k->wrong[next]);
 }
@@ -354,11 +350,10 @@ int cmd_key_list_run(struct cmd_args *a)
 	char **names __free(sysfs_list_free) = key_all_names();
 	struct key_there k;
 	struct json j;
-	size_t i;
 
 	if (as_json)
 		json_list(&j, "keys");
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		key_look_for(names[i], &k);
 		if (as_json)
 			key_list_json(&j, names[i], &k);

@@ -12,11 +12,9 @@
 
 static bool list_wanted(const struct cmd_args *a, struct state *s, const struct state_dev *d)
 {
-	size_t i;
-
 	if (VALUE(a, session) && (!d->session || !escape_means(VALUE(a, session), d->session)))
 		return false;
-	for (i = 0; i < a->nr_words; i++) {
+	for (size_t i = 0; i < a->nr_words; i++) {
 		char *why __free(free) = NULL;
 
 		if (state_dev(s, a->words[i], &why) == d)
@@ -28,11 +26,10 @@ static bool list_wanted(const struct cmd_args *a, struct state *s, const struct 
 static int list_unknown(const struct cmd_args *a, struct state *s)
 {
 	int rc = SAY_DONE;
-	size_t i;
 
 	if (VALUE(a, session) && !state_session_said(s, VALUE(a, session)))
 		rc = say_error(SAY_NOTHING, "%s: no such session", VALUE(a, session));
-	for (i = 0; i < a->nr_words; i++) {
+	for (size_t i = 0; i < a->nr_words; i++) {
 		char *why __free(free) = NULL;
 
 		if (!state_dev(s, a->words[i], &why))
@@ -114,9 +111,7 @@ int cmd_list_run(struct cmd_args *a)
 
 static bool list_named(const struct cmd_args *a, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < a->nr_words; i++)
+	for (size_t i = 0; i < a->nr_words; i++)
 		if (escape_means(a->words[i], name))
 			return true;
 	return !a->nr_words;
@@ -217,9 +212,7 @@ int cmd_path_list_run(struct cmd_args *a)
 static void show_fields(const struct table_set *set, const void *object, const char *indent,
 			bool bytes)
 {
-	size_t i;
-
-	for (i = 0; i < set->type->nr; i++) {
+	for (size_t i = 0; i < set->type->nr; i++) {
 		const struct state_field *c = &set->type->fields[i];
 		char *text __free(free) = table_cell(c, object, bytes && c->kind != STATE_NS, NULL);
 
@@ -230,11 +223,9 @@ static void show_fields(const struct table_set *set, const void *object, const c
 
 static void show_session(const struct state_session *sess, bool bytes)
 {
-	size_t i;
-
 	say_print("session %s", sess->name);
 	show_fields(&table_sessions, sess, "  ", bytes);
-	for (i = 0; i < (size_t)sess->nr_paths; i++) {
+	for (size_t i = 0; i < (size_t)sess->nr_paths; i++) {
 		say_print("  path %s", sess->paths[i].name);
 		show_fields(&table_paths, &sess->paths[i], "    ", bytes);
 	}
@@ -242,11 +233,9 @@ static void show_session(const struct state_session *sess, bool bytes)
 
 static void show_export(const struct state_export *e, bool bytes)
 {
-	size_t i;
-
 	say_print("export %s", e->name);
 	show_fields(&table_exports, e, "  ", bytes);
-	for (i = 0; i < (size_t)e->nr_opens; i++) {
+	for (size_t i = 0; i < (size_t)e->nr_opens; i++) {
 		say_print("  open by %s", e->opens[i].session);
 		show_fields(&table_opens, &e->opens[i], "    ", bytes);
 	}
@@ -269,19 +258,18 @@ static bool show_find(struct show *w, const char *word)
 	char *why __free(free) = NULL;
 	struct state_dev *d = state_dev(s, word, &why);
 	bool found = d;
-	size_t i, j;
 
 	if (d)
 		w->dev[d - s->devs] = true;
-	for (i = 0; i < w->nr_sessions; i++) {
+	for (size_t i = 0; i < w->nr_sessions; i++) {
 		bool this = escape_means(word, w->sessions[i].name);
 
-		for (j = 0; i < s->nr_sessions && j < (size_t)s->sessions[i].nr_paths; j++)
+		for (size_t j = 0; i < s->nr_sessions && j < (size_t)s->sessions[i].nr_paths; j++)
 			this |= escape_means(word, s->sessions[i].paths[j].name);
 		w->session[i] |= this;
 		found |= this;
 	}
-	for (i = 0; i < s->nr_exports; i++)
+	for (size_t i = 0; i < s->nr_exports; i++)
 		if (escape_means(word, s->exports[i].name))
 			found = w->export[i] = true;
 	return found;
@@ -311,9 +299,8 @@ static void show_text(const struct show *w, bool bytes)
 {
 	const struct state *s = w->s;
 	struct state_session *sess;
-	size_t i;
 
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		if (!w->dev[i])
 			continue;
 		say_print("device %s", s->devs[i].kname);
@@ -322,10 +309,10 @@ static void show_text(const struct show *w, bool bytes)
 		if (sess && !w->session[sess - s->sessions])
 			show_session(sess, bytes);
 	}
-	for (i = 0; i < w->nr_sessions; i++)
+	for (size_t i = 0; i < w->nr_sessions; i++)
 		if (w->session[i])
 			show_session(&w->sessions[i], bytes);
-	for (i = 0; i < s->nr_exports; i++)
+	for (size_t i = 0; i < s->nr_exports; i++)
 		if (w->export[i])
 			show_export(&s->exports[i], bytes);
 }

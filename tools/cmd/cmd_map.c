@@ -210,10 +210,9 @@ static void map_save_session(struct maps_entry *e)
 static int map_save(struct cmd_args *a)
 {
 	struct maps_entry e = { .map = a->map, .nr_hosts = a->nr_hosts };
-	size_t i;
 
 	snprintf(e.name, sizeof(e.name), "%s", a->map.name);
-	for (i = 0; i < a->nr_hosts; i++)
+	for (size_t i = 0; i < a->nr_hosts; i++)
 		e.host[i] = (char *)a->host[i];
 	map_save_session(&e);
 	return maps_store_save(&e, VALUE(a, file), false, !ARG(a, no_reload));
@@ -284,7 +283,6 @@ static int map_each(struct cmd_args *a,
 	const struct state_dev *of;
 	struct say_sum sum = { 0 };
 	char *why __free(free) = NULL;
-	size_t i;
 
 	if (!s->client && !s->nr_devs) {
 		if (ARG(a, all) || ARG(a, idempotent))
@@ -296,7 +294,7 @@ static int map_each(struct cmd_args *a,
 	}
 	of = ARG(a, session) ? state_meant(s->devs, s->nr_devs, sizeof(*of), state_is_of_session,
 					   VALUE(a, session), &why) : NULL;
-	for (i = 0; map_many(a) && i < s->nr_devs; i++) {
+	for (size_t i = 0; map_many(a) && i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
 		if (ARG(a, session) && (!of || !state_is_of_session(d, of->session)))
@@ -310,7 +308,7 @@ static int map_each(struct cmd_args *a,
 			say_error(SAY_NOTHING, "session %s has no device here", VALUE(a, session));
 		return say_hint("ibnbd session list");
 	}
-	for (i = 0; !map_many(a) && i < a->nr_words; i++) {
+	for (size_t i = 0; !map_many(a) && i < a->nr_words; i++) {
 		char *unknown __free(free) = NULL;
 		struct state_dev *d = state_dev(s, a->words[i], &unknown);
 		int rc = SAY_DONE;
@@ -376,9 +374,7 @@ static int again_asked(struct state *s, const struct state_dev *d, const struct 
 /* Add the paths of the session that did not fit into the line for the driver. */
 static void again_other_paths(const struct ibnbd_map *map, const struct state_session *s)
 {
-	size_t i;
-
-	for (i = 0; map->nr_paths == IBNBD_MAP_PATHS && i < (size_t)s->nr_paths; i++) {
+	for (size_t i = 0; map->nr_paths == IBNBD_MAP_PATHS && i < (size_t)s->nr_paths; i++) {
 		int err = sysfs_write(s->dir, "add_path", s->paths[i].name);
 
 		if (err && err != EEXIST)

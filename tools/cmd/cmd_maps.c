@@ -69,9 +69,7 @@ int cmd_maps_check_run(struct cmd_args *a)
 
 static bool maps_wanted(const struct cmd_args *a, const struct maps_entry *e)
 {
-	size_t i;
-
-	for (i = 0; i < a->nr_words; i++)
+	for (size_t i = 0; i < a->nr_words; i++)
 		if (!strcmp(a->words[i], e->name))
 			return !e->bad;
 	return !a->nr_words && !e->bad;
@@ -95,14 +93,13 @@ static void maps_show_command(const struct maps_entry *e)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1], *word, *save = NULL;
 	struct ibnbd_map map = e->map;
-	size_t i;
 
 	map.given &= ~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path);
 	ibnbd_mapopt_format(&map, line, sizeof(line));
 	printf("ibnbd map");
 	maps_show_word("", e->map.device_path);
 	maps_show_word("", e->map.sessname);
-	for (i = 0; i < e->nr_hosts; i++)
+	for (size_t i = 0; i < e->nr_hosts; i++)
 		maps_show_word("path=", e->host[i]);
 	for (word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		maps_show_word("", word);
@@ -116,7 +113,6 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 	char text[IBTRS_PATH_STR_MAX], word[32];
 	const struct ibnbd_mapopt *o;
 	size_t nr, i, line, col;
-	int k;
 
 	maps_place(m, e->line, &line, &col);
 	json_object(j, NULL);
@@ -148,7 +144,7 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 			json_text(j, o[i].key, *(const char *)field ? field : NULL);
 		}
 	}
-	for (k = 0; k < MAPS_NR_OPTIONS; k++) {
+	for (int k = 0; k < MAPS_NR_OPTIONS; k++) {
 		if (!maps_options[k].value)
 			json_bool(j, maps_options[k].key, maps_given(e, k));
 		else
@@ -163,16 +159,15 @@ int cmd_maps_show_run(struct cmd_args *a)
 	struct state *s __free(state_free) = state_read();
 	int rc = SAY_DONE;
 	struct json j;
-	size_t i;
 
-	for (i = 0; i < a->nr_words; i++)
+	for (size_t i = 0; i < a->nr_words; i++)
 		if (!maps_find(m, a->words[i]))
 			rc = say_error(SAY_NOTHING,
 				       "maps show: maps.conf has no usable line \"%s\"",
 				       a->words[i]);
 	if (ARG(a, json))
 		json_list(&j, "maps");
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		const struct maps_entry *e = &m->entries[i];
 
 		if (!maps_wanted(a, e))
@@ -241,11 +236,10 @@ int cmd_maps_save_run(struct cmd_args *a)
 	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	struct state *s __free(state_free) = state_read();
 	struct say_sum sum = { 0 };
-	size_t i;
 
-	for (i = 0; ARG(a, all) && i < s->nr_devs; i++)
+	for (size_t i = 0; ARG(a, all) && i < s->nr_devs; i++)
 		say_sum(&sum, maps_save_one(a, m, s, &s->devs[i]));
-	for (i = 0; !ARG(a, all) && i < a->nr_words; i++) {
+	for (size_t i = 0; !ARG(a, all) && i < a->nr_words; i++) {
 		char *why __free(free) = NULL;
 		struct state_dev *d = state_dev(s, a->words[i], &why);
 
@@ -258,10 +252,9 @@ int cmd_maps_save_run(struct cmd_args *a)
 int cmd_maps_remove_run(struct cmd_args *a)
 {
 	struct say_sum sum = { 0 };
-	size_t i;
 	int rc;
 
-	for (i = 0; i < a->nr_words; i++) {
+	for (size_t i = 0; i < a->nr_words; i++) {
 		rc = maps_store_remove(a->words[i], VALUE(a, file), !ARG(a, no_reload));
 		if (rc == SAY_NOTHING && ARG(a, idempotent))
 			rc = SAY_DONE;

@@ -40,11 +40,10 @@ static bool apply_has_path(const struct state_session *sess, const struct ibtrs_
 {
 	char src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX];
 	bool there = false;
-	size_t j;
 
 	ibtrs_addr_format(&p->dst, dst, sizeof(dst));
 	ibtrs_addr_format(&p->src, src, sizeof(src));
-	for (j = 0; j < (size_t)sess->nr_paths; j++)
+	for (size_t j = 0; j < (size_t)sess->nr_paths; j++)
 		there |= sess->paths[j].dst_addr && !strcmp(sess->paths[j].dst_addr, dst) &&
 			 (p->src.kind == IBTRS_ADDR_NONE ||
 			  (sess->paths[j].src_addr && !strcmp(sess->paths[j].src_addr, src)));
@@ -175,9 +174,8 @@ static int apply_adjust(struct state *s, const struct maps_entry *e, const struc
 static int apply_prune(struct cmd_args *a, struct maps *m, struct state *s)
 {
 	int sum = SAY_DONE, rc;
-	size_t i;
 
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
 		/*
@@ -204,13 +202,12 @@ int cmd_maps_apply_run(struct cmd_args *a)
 	struct state *s __free(state_free) = NULL;
 	struct say_sum sum = { 0 };
 	bool refused;
-	size_t i;
 	int rc;
 
 	refused = maps_say_refused(m);
 	sum.rc = m->nr || ARG(a, prune) ? mapping_driver(!ARG(a, no_modprobe)) : SAY_DONE;
 	s = state_read();
-	for (i = 0; i < m->nr && (!sum.rc || sum.any); i++) {
+	for (size_t i = 0; i < m->nr && (!sum.rc || sum.any); i++) {
 		struct maps_entry *e = &m->entries[i];
 		struct state_dev *d;
 

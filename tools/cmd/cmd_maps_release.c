@@ -79,11 +79,10 @@ static char *release_still(struct state *s, const char *file)
 	while ((line = strsep(&rest, "\n"))) {
 		int64_t before, set;
 		const char *name;
-		size_t i;
 
 		if (!release_parse(line, &before, &set, &name))
 			continue;
-		for (i = 0; i < s->nr_devs; i++) {
+		for (size_t i = 0; i < s->nr_devs; i++) {
 			struct state_dev *d = &s->devs[i];
 			char *link __free(free) = state_dev_link(d->session, d->device_path);
 
@@ -108,9 +107,8 @@ static int release_remember(struct state *s)
 	char *file __free(free) = sysfs_root(RELEASE_FILE),
 	     *text __free(free) = release_still(s, file);
 	int rc = SAY_DONE, err;
-	size_t i;
 
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 		char *link __free(free) = NULL;
 
@@ -131,9 +129,8 @@ int cmd_maps_release_run(struct cmd_args *a)
 	struct state *s __free(state_free) = state_read();
 	int sum = ARG(a, remember) ? release_remember(s) : SAY_DONE;
 	bool go = !sum;
-	size_t i;
 
-	for (i = 0; go && i < s->nr_devs; i++) {
+	for (size_t i = 0; go && i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 		int64_t hold = release_hold(d);
 
@@ -155,13 +152,12 @@ static int release_restore(struct state *s, const char *line)
 {
 	int64_t before, set;
 	const char *name;
-	size_t i;
 	int rc = SAY_DONE;
 
 	if (!release_parse(line, &before, &set, &name))
 		return say_error(SAY_FAILED, "%s: \"%s\" is no line of ibnbd maps release",
 				 RELEASE_FILE, line);
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 		char *link __free(free) = state_dev_link(d->session, d->device_path);
 

@@ -275,9 +275,8 @@ static bool run_missing(const struct maps *m)
 {
 	struct state *s __free(state_free) = state_read();
 	bool any = false;
-	size_t i;
 
-	for (i = 0; i < m->nr; i++)
+	for (size_t i = 0; i < m->nr; i++)
 		any |= !m->entries[i].bad && !maps_given(&m->entries[i], MAPS_noauto) &&
 		       !maps_run_mapped(s, &m->entries[i]);
 	return any;
@@ -289,7 +288,6 @@ int cmd_maps_start_run(struct cmd_args *a)
 	int driver = ARG(a, missing) && !run_missing(m) ? SAY_DONE :
 							  mapping_driver(!ARG(a, no_modprobe));
 	struct say_sum sum = { 0 };
-	size_t i;
 
 	notify_open();
 	srand48((long)getpid() ^ (long)time(NULL));
@@ -297,14 +295,14 @@ int cmd_maps_start_run(struct cmd_args *a)
 		maps_say_refused(m);
 		sum.rc = driver;
 	}
-	for (i = 0; !driver && ARG(a, missing) && i < m->nr; i++) {
+	for (size_t i = 0; !driver && ARG(a, missing) && i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
 		if (e->bad || maps_given(e, MAPS_noauto))
 			continue;
 		say_sum(&sum, maps_run_start(e, 0));
 	}
-	for (i = 0; !ARG(a, missing) && i < a->nr_words; i++)
+	for (size_t i = 0; !ARG(a, missing) && i < a->nr_words; i++)
 		say_sum(&sum, run_start_named(a, m, a->words[i], driver));
 	return sum.rc;
 }
@@ -349,10 +347,9 @@ static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_e
 	}
 	if (!ARG(a, force) && mapping_built_upon(d)) {
 		char **users __free(sysfs_list_free) = mapping_users(d);
-		size_t i;
 
 		say_error(SAY_BUSY, "%s (%s) is in use and stays mapped", e->name, d->path);
-		for (i = 0; users[i]; i++)
+		for (size_t i = 0; users[i]; i++)
 			say_hint("%s", users[i]);
 		return SAY_BUSY;
 	}
@@ -365,10 +362,9 @@ int cmd_maps_stop_run(struct cmd_args *a)
 	struct state *s __free(state_free) = state_read();
 	int64_t wait = MAPPING_WAIT;
 	struct say_sum sum = { cmd_wait_for(a, &wait) };
-	size_t i;
 	int rc;
 
-	for (i = 0; i < a->nr_words && sum.rc != SAY_USAGE; i++) {
+	for (size_t i = 0; i < a->nr_words && sum.rc != SAY_USAGE; i++) {
 		char *name __free(free) = run_name(a->words[i]);
 		struct maps_entry *e = maps_find(m, name);
 

@@ -120,18 +120,17 @@ static void metrics_devs(const struct state *s)
 		"init", "open", "held", "failfast", "replaying", "failed", "fenced", "unmapped"
 	};
 	const struct metrics_row *r;
-	size_t i, j;
 
 	metrics_head("ibnbd_device_state", "gauge", "1 for the state that the device is in");
-	for (i = 0; i < s->nr_devs; i++)
-		for (j = 0; j < ARRAY_SIZE(states); j++)
+	for (size_t i = 0; i < s->nr_devs; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(states); j++)
 			metrics_dev("ibnbd_device_state", &s->devs[i], "state", states[j],
 				    s->devs[i].state_detail &&
 					    !strncmp(s->devs[i].state_detail, states[j],
 						     strlen(states[j])));
 	for (r = metrics_dev_rows; r < metrics_dev_rows + ARRAY_SIZE(metrics_dev_rows); r++) {
 		metrics_head(r->name, r->type, r->help);
-		for (i = 0; i < s->nr_devs; i++) {
+		for (size_t i = 0; i < s->nr_devs; i++) {
 			int64_t n = metrics_number(&s->devs[i], r->at);
 
 			if (n != SYSFS_UNKNOWN)
@@ -155,12 +154,11 @@ static void metrics_path_row(const struct metrics_row *r, const struct state_pat
 static void metrics_paths(const struct state *s)
 {
 	const struct metrics_row *r;
-	size_t i, j;
 
 	for (r = metrics_path_rows; r < metrics_path_rows + ARRAY_SIZE(metrics_path_rows); r++) {
 		metrics_head(r->name, r->type, r->help);
-		for (i = 0; i < s->nr_sessions; i++)
-			for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
+		for (size_t i = 0; i < s->nr_sessions; i++)
+			for (size_t j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
 				metrics_path_row(r, &s->sessions[i].paths[j]);
 	}
 }

@@ -61,11 +61,10 @@ static int one_not_running(const struct one *o)
 static void status_print(const struct cmd_args *a, const struct mirror_conf *list, size_t nr)
 {
 	struct json j;
-	size_t i;
 
 	if (ARG(a, json))
 		json_list(&j, "mirrors");
-	for (i = 0; i < nr && list[i].name; i++) {
+	for (size_t i = 0; i < nr && list[i].name; i++) {
 		struct mirror m;
 
 		mirror_read(&m, &list[i], NULL);
@@ -109,9 +108,7 @@ static bool check_idle(const struct mirror *m)
 /* All legs have to be there, or md compares nothing and says that nothing differs. */
 static int check_can(const struct mirror *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->conf->nr; i++)
+	for (size_t i = 0; i < m->conf->nr; i++)
 		if (m->leg[i].md != MIRROR_IN_SYNC || m->leg[i].disk != MIRROR_OPEN) {
 			say_error(SAY_BUSY, "mirror %s: %s is not there to be compared",
 				  m->conf->name, m->conf->leg[i].name);
@@ -214,11 +211,10 @@ int cmd_mirror_stop_run(struct cmd_args *a)
 	int rc = one_open(&o, a->words[0], true);
 	bool open = false, waits = false;
 	char *md __free(free) = NULL, *said __free(free) = NULL;
-	size_t i;
 
 	if (!rc && !o.m.md)
 		rc = say_error(SAY_ALREADY, "mirror %s is stopped", a->words[0]);
-	for (i = 0; !rc && i < o.m.conf->nr; i++) {
+	for (size_t i = 0; !rc && i < o.m.conf->nr; i++) {
 		open |= o.m.leg[i].disk == MIRROR_OPEN && o.m.leg[i].md == MIRROR_IN_SYNC;
 		waits |= o.m.leg[i].disk == MIRROR_AWAY &&
 			 (o.m.leg[i].md == MIRROR_IN_SYNC || o.m.leg[i].md == MIRROR_REBUILDING);
@@ -240,10 +236,8 @@ int cmd_mirror_stop_run(struct cmd_args *a)
 
 static int assemble_wait(const struct one *o, unsigned int mask, unsigned int all)
 {
-	size_t i;
-
 	say_error(SAY_BUSY, "mirror %s is not started: it waits for legs", o->m.conf->name);
-	for (i = 0; i < o->m.conf->nr; i++)
+	for (size_t i = 0; i < o->m.conf->nr; i++)
 		if (o->m.leg[i].disk != MIRROR_OPEN)
 			say_hint("%s is %s", o->m.conf->leg[i].name,
 				 o->m.leg[i].dev ? o->m.leg[i].dev->state_detail : "not mapped");
@@ -265,13 +259,12 @@ int cmd_mirror_assemble_run(struct cmd_args *a)
 	unsigned int mask = 0, all = 0;
 	struct one o;
 	int rc = one_open(&o, a->words[0], true);
-	size_t i;
 
 	if (!rc && o.m.runs)
 		rc = say_error(SAY_ALREADY, "mirror %s runs, as /dev/%s", a->words[0], o.m.md);
 	if (!rc) {
 		mirror_seen(&o.m, seen);
-		for (i = 0; i < o.m.conf->nr; i++)
+		for (size_t i = 0; i < o.m.conf->nr; i++)
 			all |= (unsigned int)(seen[i].disk == MIRROR_OPEN) << i;
 		mask = mirror_start(seen, o.m.conf->nr, ARG(a, run));
 		if (!mask && ARG(a, run) && ARG(a, force))

@@ -101,14 +101,12 @@ static bool monitor_same(const char *a, const char *b)
 
 static void monitor_paths(struct monitor *m, struct state *now, struct state *old)
 {
-	size_t i, j;
-
-	for (i = 0; i < now->nr_sessions; i++) {
+	for (size_t i = 0; i < now->nr_sessions; i++) {
 		const struct state_session *s = &now->sessions[i];
 
 		if (!state_session(old, s->name))
 			monitor_tell(m, "session", s->name, "add", NULL);
-		for (j = 0; j < (size_t)s->nr_paths; j++) {
+		for (size_t j = 0; j < (size_t)s->nr_paths; j++) {
 			const struct state_path *p = &s->paths[j], *b = state_path_then(old, p);
 			char *object __free(free) = NULL;
 
@@ -120,10 +118,10 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 				     p->state_detail);
 		}
 	}
-	for (i = 0; i < old->nr_sessions; i++) {
+	for (size_t i = 0; i < old->nr_sessions; i++) {
 		const struct state_session *s = &old->sessions[i];
 
-		for (j = 0; j < (size_t)s->nr_paths; j++) {
+		for (size_t j = 0; j < (size_t)s->nr_paths; j++) {
 			char *object __free(free) = NULL;
 
 			if (state_path_then(now, &s->paths[j]))
@@ -138,9 +136,7 @@ static void monitor_paths(struct monitor *m, struct state *now, struct state *ol
 
 static void monitor_devs(struct monitor *m, const struct state *now, const struct state *old)
 {
-	size_t i;
-
-	for (i = 0; i < now->nr_devs; i++) {
+	for (size_t i = 0; i < now->nr_devs; i++) {
 		const struct state_dev *d = &now->devs[i], *b = state_dev_called(old, d->kname);
 
 		if (b && !monitor_same(b->state_detail, d->state_detail))

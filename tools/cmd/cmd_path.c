@@ -22,11 +22,10 @@ static int path_no_session(struct state *s, const char *name)
 {
 	const char *near = NULL;
 	char *why __free(free) = NULL;
-	size_t i;
 
 	state_meant(s->sessions, s->nr_sessions, sizeof(*s->sessions), state_is_session, name,
 		    &why);
-	for (i = 0; i < s->nr_sessions; i++)
+	for (size_t i = 0; i < s->nr_sessions; i++)
 		near = say_nearest(name, near, s->sessions[i].name);
 	if (why)
 		say_error(SAY_NOTHING, "%s", why);
@@ -106,11 +105,10 @@ int cmd_path_add_run(struct cmd_args *a)
 	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = path_session(s, a->words[0]);
 	struct say_sum sum = { 0 };
-	size_t i;
 
 	if (!sess)
 		return path_no_session(s, a->words[0]);
-	for (i = 1; i < a->nr_words; i++)
+	for (size_t i = 1; i < a->nr_words; i++)
 		say_sum(&sum, path_add_one(a, sess, a->words[i]));
 	if (!sum.rc && !sysfs_dry_run)
 		path_shared(sess->name);
@@ -231,12 +229,11 @@ int cmd_path_order_run(struct cmd_args *a)
 	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = a->nr_words ? path_session(s, a->words[0]) : NULL;
 	struct say_sum sum = { 0 };
-	size_t i, j;
 
 	/* The rnbd tool names paths without their session. */
 	if (!sess && a->nr_words && strchr(a->words[0], '@')) {
-		for (i = 0; i < s->nr_sessions && !sess; i++)
-			for (j = 0; j < (size_t)s->sessions[i].nr_paths && !sess; j++)
+		for (size_t i = 0; i < s->nr_sessions && !sess; i++)
+			for (size_t j = 0; j < (size_t)s->sessions[i].nr_paths && !sess; j++)
 				if (path_is(&s->sessions[i].paths[j], a->words[0]))
 					sess = &s->sessions[i];
 		if (sess)
@@ -248,13 +245,13 @@ int cmd_path_order_run(struct cmd_args *a)
 		say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name, a->words[0]);
 		return say_hint("ibnbd path list %s", a->words[0]);
 	}
-	for (i = 0; ARG(a, all) && i < s->nr_sessions; i++) {
+	for (size_t i = 0; ARG(a, all) && i < s->nr_sessions; i++) {
 		struct state_session *of = &s->sessions[i];
 
-		for (j = 0; (!sess || sess == of) && j < (size_t)of->nr_paths; j++)
+		for (size_t j = 0; (!sess || sess == of) && j < (size_t)of->nr_paths; j++)
 			say_sum(&sum, path_do(a, of, &of->paths[j], o));
 	}
-	for (i = 1; !ARG(a, all) && i < a->nr_words; i++)
+	for (size_t i = 1; !ARG(a, all) && i < a->nr_words; i++)
 		say_sum(&sum, path_one_word(a, sess, a->words[i], o));
 	return sum.rc;
 }
@@ -264,15 +261,14 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 	struct path_order o = { "reconnect", "reconnect", false, true };
 	struct state *s __free(state_free) = state_read();
 	struct say_sum sum = { 0 };
-	size_t i, j;
 
-	for (i = 0; i < (ARG(a, all) ? s->nr_sessions : a->nr_words); i++) {
+	for (size_t i = 0; i < (ARG(a, all) ? s->nr_sessions : a->nr_words); i++) {
 		struct state_session *sess = ARG(a, all) ? &s->sessions[i] :
 							   path_session(s, a->words[i]);
 
 		if (!sess)
 			say_sum(&sum, path_no_session(s, a->words[i]));
-		for (j = 0; sess && j < (size_t)sess->nr_paths; j++)
+		for (size_t j = 0; sess && j < (size_t)sess->nr_paths; j++)
 			if (!sess->paths[j].up)
 				say_sum(&sum, path_do(a, sess, &sess->paths[j], o));
 	}

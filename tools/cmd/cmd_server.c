@@ -108,7 +108,6 @@ int cmd_server_close_run(struct cmd_args *a)
 	int rc = server_loaded(s), err;
 	struct say_sum sum = { 0 };
 	char *why __free(free) = NULL;
-	size_t i;
 
 	if (rc)
 		return rc;
@@ -116,7 +115,7 @@ int cmd_server_close_run(struct cmd_args *a)
 	if (e && session)
 		of = state_meant(e->opens, (size_t)e->nr_opens, sizeof(*of), state_is_open, session,
 				 &why);
-	for (i = 0; !e && i < s->nr_exports; i++)
+	for (size_t i = 0; !e && i < s->nr_exports; i++)
 		near = say_nearest(name, near, s->exports[i].name);
 	if (why) {
 		say_error(SAY_NOTHING, "%s", why);
@@ -138,7 +137,7 @@ int cmd_server_close_run(struct cmd_args *a)
 			"server close takes a disk away from a machine that may be writing to it");
 		return say_hint("--force");
 	}
-	for (i = 0; !sum.rc && i < (size_t)e->nr_opens; i++) {
+	for (size_t i = 0; !sum.rc && i < (size_t)e->nr_opens; i++) {
 		if (session && of != &e->opens[i])
 			continue;
 		err = sysfs_write(e->opens[i].dir, "force_close", "1");
@@ -160,7 +159,6 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 	int rc = server_loaded(s), err;
 	struct say_sum sum = { 0 };
 	char *why __free(free) = NULL;
-	size_t i, j;
 
 	if (rc)
 		return rc;
@@ -173,10 +171,10 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 			say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
 		return say_hint("ibnbd session list");
 	}
-	for (i = 0; !sum.rc && i < (size_t)sess->nr_paths; i++) {
+	for (size_t i = 0; !sum.rc && i < (size_t)sess->nr_paths; i++) {
 		bool wanted = a->nr_words == 1;
 
-		for (j = 1; j < a->nr_words; j++)
+		for (size_t j = 1; j < a->nr_words; j++)
 			wanted |= escape_means(a->words[j], sess->paths[i].name);
 		if (!wanted)
 			continue;

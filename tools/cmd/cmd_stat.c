@@ -22,9 +22,7 @@ static void stat_stop(int sig)
 
 static bool stat_wanted(const struct cmd_args *a, const char *session)
 {
-	size_t i;
-
-	for (i = 0; i < a->nr_words; i++)
+	for (size_t i = 0; i < a->nr_words; i++)
 		if (session && escape_means(a->words[i], session))
 			return true;
 	return !a->nr_words;
@@ -118,12 +116,11 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 	const char *rd = seconds > 0 ? "r/s" : "reads", *rb = seconds > 0 ? "rB/s" : "read";
 	const char *wr = seconds > 0 ? "w/s" : "writes", *wb = seconds > 0 ? "wB/s" : "written";
 	bool head = !ARG(a, noheadings);
-	size_t i, j;
 
 	if (head && s->nr_devs)
 		printf("%-34s %10s %10s %10s %10s %8s %8s %8s %9s\n", "device", rd, rb, wr, wb,
 		       "r_ms", "w_ms", "inflight", "unflushed");
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		const struct state_dev *d = &s->devs[i];
 		struct stat_line l = stat_dev(d, old);
 		char *name __free(free) = say_fmt("%s%s%s", d->kname, d->name ? " " : "",
@@ -142,10 +139,10 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 	if (head && s->nr_sessions)
 		printf("%-34s %10s %10s %10s %10s %8s %8s %8s %8s\n", "path", rd, rb, wr, wb,
 		       "inflight", "failover", "reconn", "failed");
-	for (i = 0; i < s->nr_sessions; i++) {
+	for (size_t i = 0; i < s->nr_sessions; i++) {
 		if (!stat_wanted(a, s->sessions[i].name))
 			continue;
-		for (j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
+		for (size_t j = 0; j < (size_t)s->sessions[i].nr_paths; j++) {
 			const struct state_path *p = &s->sessions[i].paths[j];
 			struct stat_line l = stat_path(p, old);
 			char *name __free(free) = say_fmt("%s %s", p->session, p->name);
@@ -173,12 +170,11 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 		      double seconds, bool line)
 {
 	struct json j;
-	size_t i, k;
 
 	json_document(&j, stdout, line);
 	json_real(&j, "interval_seconds", seconds);
 	json_array(&j, "devices");
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		const struct state_dev *d = &s->devs[i];
 		struct stat_line l = stat_dev(d, old);
 
@@ -197,8 +193,8 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 	}
 	json_end(&j);
 	json_array(&j, "paths");
-	for (i = 0; i < s->nr_sessions; i++) {
-		for (k = 0;
+	for (size_t i = 0; i < s->nr_sessions; i++) {
+		for (size_t k = 0;
 		     k < (size_t)s->sessions[i].nr_paths && stat_wanted(a, s->sessions[i].name);
 		     k++) {
 			const struct state_path *p = &s->sessions[i].paths[k];
@@ -237,7 +233,6 @@ int cmd_stat_run(struct cmd_args *a)
 	double interval = 0, count = 0, then = 0, now, n;
 	struct sigaction act = { .sa_handler = stat_stop };
 	struct state *s, *old = NULL;
-	size_t i;
 	int rc;
 
 	rc = stat_number("interval", VALUE(a, interval), 0.05, &interval);
@@ -254,7 +249,7 @@ int cmd_stat_run(struct cmd_args *a)
 
 		s = state_read();
 		now = (double)sysfs_now() / 1e6;
-		for (i = 0; !n && i < a->nr_words; i++)
+		for (size_t i = 0; !n && i < a->nr_words; i++)
 			if (!state_session_said(s, a->words[i]))
 				rc = say_error(SAY_NOTHING, "stat: %s: no such session",
 					       a->words[i]);

@@ -50,9 +50,8 @@ static bool host_id_is(const char *text, const char *word)
 {
 	static const char *const keys[] = { "\nID=", "\nID_LIKE=" };
 	bool yes = false;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const char *at = strstr(text, keys[i]);
 
 		if (at)
@@ -105,9 +104,8 @@ static char *host_newer(const char *release)
 {
 	char *dir __free(free) = sysfs_root("/lib/modules"),
 	     **names __free(sysfs_list_free) = sysfs_list(dir, NULL), *newest = NULL;
-	size_t i;
 
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		if (strverscmp(names[i], newest ? newest : release) <= 0 ||
 		    !host_has(names[i], "/modules.dep"))
 			continue;
@@ -145,11 +143,10 @@ static bool host_built(const char *release)
 	/* If the module is in another directory, the list of depmod has it. */
 	char *path __free(free) = sysfs_root("/lib/modules/%s/modules.dep", release),
 	     *text __free(free) = sysfs_text(path);
-	size_t i, j;
 	bool yes = false;
 
-	for (i = 0; i < ARRAY_SIZE(dirs); i++) {
-		for (j = 0; j < ARRAY_SIZE(ends); j++) {
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(ends); j++) {
 			char *rest __free(free) = say_fmt("%s%s", dirs[i], ends[j]);
 
 			yes |= host_has(release, rest);
@@ -404,13 +401,12 @@ void doctor_rdma(struct doctor *d)
 	char *class __free(free) = sysfs_path("class/infiniband");
 	char **devs __free(sysfs_list_free) = sysfs_list(class, NULL);
 	bool active = false;
-	size_t i, j;
 
-	for (i = 0; devs[i]; i++) {
+	for (size_t i = 0; devs[i]; i++) {
 		char *path __free(free) = say_fmt("%s/%s/ports", class, devs[i]);
 		char **ports __free(sysfs_list_free) = sysfs_list(path, NULL);
 
-		for (j = 0; ports[j]; j++)
+		for (size_t j = 0; ports[j]; j++)
 			host_port(d, devs[i], path, ports[j], &active);
 	}
 	if (!devs[0])
@@ -484,9 +480,8 @@ static void host_server(struct doctor *d, const struct maps_entry *e,
 {
 	char text[IBTRS_ADDR_STR_MAX];
 	int err = 0;
-	size_t i;
 
-	for (i = 0; i < nr && (!i || err); i++) {
+	for (size_t i = 0; i < nr && (!i || err); i++) {
 		const struct ibtrs_addr *a = &p[i].dst;
 
 		if (a->kind != IBTRS_ADDR_IP4 && (a->kind != IBTRS_ADDR_IP6 || a->scope[0]))
@@ -520,15 +515,13 @@ static void host_named_server(struct doctor *d, const struct maps_entry *e, cons
 
 void doctor_servers(struct doctor *d)
 {
-	size_t i, j;
-
 	host_last_error(d);
-	for (i = 0; i < d->m->nr; i++) {
+	for (size_t i = 0; i < d->m->nr; i++) {
 		const struct maps_entry *e = &d->m->entries[i];
 
 		if (e->bad || state_dev_of(d->s, e->map.sessname, e->map.device_path))
 			continue;
-		for (j = 0; j < e->map.nr_paths; j++) {
+		for (size_t j = 0; j < e->map.nr_paths; j++) {
 			char *why __free(free) = host_wrong_source(&e->map.path[j]);
 
 			if (why)
@@ -537,7 +530,7 @@ void doctor_servers(struct doctor *d)
 					say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="));
 			host_server(d, e, &e->map.path[j], 1);
 		}
-		for (j = 0; j < e->nr_hosts; j++)
+		for (size_t j = 0; j < e->nr_hosts; j++)
 			host_named_server(d, e, e->host[j]);
 	}
 }

@@ -29,14 +29,13 @@ static size_t keys_files(struct doctor *d, bool ring)
 	char **names __free(sysfs_list_free) = key_names();
 	size_t i, good = 0;
 	char *why __free(free) = NULL;
-	int next;
 
 	if (key_dir_check(&why))
 		doctor_find(d, "key", DOCTOR_ERROR,
 			    say_fmt("cannot read " KEY_FILE_DIR ": %s", why),
 			    say_dup("make it a directory that belongs to root alone"));
 	for (i = 0; names[i]; i++) {
-		for (next = 0; next < 2; next++) {
+		for (int next = 0; next < 2; next++) {
 			if (!key_is_good(d, names[i], next))
 				continue;
 			good++;
@@ -61,10 +60,9 @@ static bool key_has_file(const char *name)
 static void keys_without_file(struct doctor *d)
 {
 	char **names __free(sysfs_list_free) = keyring_names();
-	size_t i;
 	int next;
 
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		/*
 		 * The names are sorted. A name with two loaded keys, present and next, is there
 		 * twice.
@@ -86,9 +84,7 @@ static void keys_without_file(struct doctor *d)
 /* A key that has a file is skipped: keys_files() checks it. */
 static void keys_of_maps(struct doctor *d, bool ring)
 {
-	size_t i;
-
-	for (i = 0; i < d->m->nr; i++) {
+	for (size_t i = 0; i < d->m->nr; i++) {
 		const struct maps_entry *e = &d->m->entries[i];
 		const char *key = e->map.auth;
 

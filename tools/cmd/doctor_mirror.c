@@ -25,10 +25,9 @@ static bool mirror_together(const struct mirror *m, size_t a, size_t b)
 {
 	const struct state_session *one = mirror_session(m, a), *two = mirror_session(m, b);
 	bool same = one && one == two;
-	int64_t i, j;
 
-	for (i = 0; one && two && i < one->nr_paths; i++)
-		for (j = 0; j < two->nr_paths; j++)
+	for (int64_t i = 0; one && two && i < one->nr_paths; i++)
+		for (int64_t j = 0; j < two->nr_paths; j++)
 			same |= one->paths[i].dst_addr && two->paths[j].dst_addr &&
 				!strcmp(one->paths[i].dst_addr, two->paths[j].dst_addr);
 	return same;
@@ -50,9 +49,8 @@ static void mirror_legs(struct doctor *d, const struct mirror *m)
 {
 	const struct mirror_conf *c = m->conf;
 	struct mirror_facts f;
-	size_t i, j;
 
-	for (i = 0; i < c->nr; i++) {
+	for (size_t i = 0; i < c->nr; i++) {
 		const char *name = c->leg[i].name;
 
 		mirror_facts(m, i, &f);
@@ -66,7 +64,7 @@ static void mirror_legs(struct doctor *d, const struct mirror *m)
 				     say_fmt("mirror %s: md has %s without --failfast, and waits for it without end",
 					     c->name, name),
 				     say_fmt("ibnbd mirror replace %s %s", c->name, name));
-		for (j = i + 1; j < c->nr; j++)
+		for (size_t j = i + 1; j < c->nr; j++)
 			if (mirror_together(m, i, j))
 				mirror_finds(d, DOCTOR_WARNING,
 					     say_fmt("mirror %s: %s and %s are on one server", c->name,

@@ -28,9 +28,8 @@
 static char *exports_users(char **users)
 {
 	char *all = NULL;
-	size_t i;
 
-	for (i = 0; users[i]; i++)
+	for (size_t i = 0; users[i]; i++)
 		say_append(&all, "%s%s", all ? ", " : "", users[i]);
 	sysfs_list_free(users);
 	return all;
@@ -75,9 +74,7 @@ static void exports_mapped(struct doctor *d, const struct state_export *e)
 
 static bool exports_has(const struct doctor *d, const char *block_dev)
 {
-	size_t i;
-
-	for (i = 0; block_dev && i < d->s->nr_exports; i++)
+	for (size_t i = 0; block_dev && i < d->s->nr_exports; i++)
 		if (d->s->exports[i].block_dev && !strcmp(d->s->exports[i].block_dev, block_dev))
 			return true;
 	return false;
@@ -201,9 +198,8 @@ void doctor_exports(struct doctor *d)
 	     *allow __free(free) = sysfs_attr(dir, "allow"),
 	     *auth __free(free) = sysfs_attr(dir, "auth");
 	struct exports_offers offers = { d, claim && !strcmp(claim, "Y") };
-	size_t i;
 
-	for (i = 0; i < d->s->nr_exports; i++)
+	for (size_t i = 0; i < d->s->nr_exports; i++)
 		exports_mapped(d, &d->s->exports[i]);
 	if (search)
 		server_offers(search, exports_offered, &offers);

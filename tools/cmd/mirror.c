@@ -34,9 +34,7 @@ static enum mirror_disk mirror_disk(const struct state_dev *d)
 
 static const struct state_dev *mirror_named(const struct state *s, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < s->nr_devs; i++)
+	for (size_t i = 0; i < s->nr_devs; i++)
 		if (s->devs[i].name && !strcmp(s->devs[i].name, name))
 			return &s->devs[i];
 	return NULL;
@@ -54,10 +52,8 @@ static void mirror_others(struct mirror *m)
 
 void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s)
 {
-	size_t i;
-
 	*m = (struct mirror){ .s = s ? s : state_read(), .borrowed = s, .conf = conf };
-	for (i = 0; i < conf->nr; i++) {
+	for (size_t i = 0; i < conf->nr; i++) {
 		struct mirror_leg *leg = &m->leg[i];
 
 		leg->dev = mirror_named(m->s, conf->leg[i].name);
@@ -69,7 +65,7 @@ void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state 
 			m->md = md_over(leg->dev->kname);
 	}
 	m->runs = m->md && md_runs(m->md);
-	for (i = 0; i < conf->nr; i++)
+	for (size_t i = 0; i < conf->nr; i++)
 		m->leg[i].md = m->md && m->leg[i].dev ? md_member(m->md, m->leg[i].dev->kname) :
 							MIRROR_NONE;
 	mirror_others(m);
@@ -77,9 +73,7 @@ void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state 
 
 void mirror_doubt(struct mirror *m, unsigned int doubted)
 {
-	size_t i;
-
-	for (i = 0; i < m->conf->nr; i++)
+	for (size_t i = 0; i < m->conf->nr; i++)
 		if (doubted & 1u << i)
 			m->leg[i].md = MIRROR_DOUBTED;
 	mirror_others(m);
@@ -119,9 +113,7 @@ void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f)
 
 void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS])
 {
-	size_t i;
-
-	for (i = 0; i < m->conf->nr; i++)
+	for (size_t i = 0; i < m->conf->nr; i++)
 		seen[i] = (struct mirror_seen){ m->leg[i].disk, m->leg[i].md,
 						m->conf->leg[i].recorded, m->leg[i].noted };
 }
@@ -312,9 +304,8 @@ int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed)
 int mirror_readd(struct mirror *m, size_t leg)
 {
 	struct mirror_facts f;
-	int tries;
 
-	for (tries = MIRROR_TRIES / 2; tries; tries--) {
+	for (int tries = MIRROR_TRIES / 2; tries; tries--) {
 		md_readd(m->md, m->leg[leg].dev->kname);
 		if (sysfs_dry_run)
 			return SAY_DONE;
@@ -358,9 +349,7 @@ static bool mirror_believed(const struct mirror *m, size_t leg)
 /* Does the array have these members, and no other? udev put them together one by one. */
 static bool mirror_has(const struct mirror *m, unsigned int mask)
 {
-	size_t i;
-
-	for (i = 0; i < m->conf->nr; i++)
+	for (size_t i = 0; i < m->conf->nr; i++)
 		if ((m->leg[i].md != MIRROR_NONE) != !!(mask & 1u << i))
 			return false;
 	return true;

@@ -59,14 +59,13 @@ static int create_parse(struct create *c, size_t i, char letter, const char *sai
 	struct create_leg *leg = &c->leg[i];
 	const struct maps_entry *e = NULL;
 	char *line __free(free) = NULL;
-	size_t n;
 
 	if (said[strcspn(said, " \t")]) {
 		leg->m = say_alloc(sizeof(*leg->m));
 		line = create_line(c->name, letter, said);
 		maps_parse(leg->m, said, line, strlen(line));
 		maps_check(leg->m);
-		for (n = 0; n < leg->m->nr_diags; n++)
+		for (size_t n = 0; n < leg->m->nr_diags; n++)
 			if (leg->m->diags[n].level == MAPS_ERROR) {
 				say_error(SAY_USAGE, "leg \"%s\": %s", said, leg->m->diags[n].msg);
 				if (leg->m->diags[n].hint)
@@ -97,16 +96,15 @@ static int create_parse(struct create *c, size_t i, char letter, const char *sai
 static char *create_same_address(const struct maps_entry *a, const struct maps_entry *b)
 {
 	char text[IBTRS_ADDR_STR_MAX];
-	size_t i, j;
 
-	for (i = 0; i < a->map.nr_paths; i++)
-		for (j = 0; j < b->map.nr_paths; j++)
+	for (size_t i = 0; i < a->map.nr_paths; i++)
+		for (size_t j = 0; j < b->map.nr_paths; j++)
 			if (ibtrs_addr_equal(&a->map.path[i].dst, &b->map.path[j].dst)) {
 				ibtrs_addr_format(&a->map.path[i].dst, text, sizeof(text));
 				return say_dup(text);
 			}
-	for (i = 0; i < a->nr_hosts; i++)
-		for (j = 0; j < b->nr_hosts; j++)
+	for (size_t i = 0; i < a->nr_hosts; i++)
+		for (size_t j = 0; j < b->nr_hosts; j++)
 			if (!strcmp(a->host[i], b->host[j]))
 				return say_dup(a->host[i]);
 	return NULL;
@@ -125,10 +123,9 @@ static int create_refuse(const struct create *c, const char *why, const char *mo
 static int create_apart(const struct create *c)
 {
 	int rc = SAY_DONE;
-	size_t i, j;
 
-	for (i = 0; i < c->nr; i++)
-		for (j = i + 1; j < c->nr && !rc; j++) {
+	for (size_t i = 0; i < c->nr; i++)
+		for (size_t j = i + 1; j < c->nr && !rc; j++) {
 			const struct maps_entry *a = &c->leg[i].e, *b = &c->leg[j].e;
 			char *same __free(free) = create_same_address(a, b);
 
@@ -181,9 +178,7 @@ static int create_map(struct create *c, struct create_leg *leg)
 /* Back to what was there. */
 static void create_undo(struct create *c)
 {
-	size_t i;
-
-	for (i = 0; i < c->nr; i++) {
+	for (size_t i = 0; i < c->nr; i++) {
 		struct create_leg *leg = &c->leg[i];
 		struct state_dev *d;
 
@@ -306,10 +301,9 @@ static void create_service(void)
 static int create_finish(struct create *c)
 {
 	struct mirror_conf conf = { .name = (char *)c->name, .wait = c->wait, .nr = c->nr };
-	size_t i;
 	int rc = SAY_DONE;
 
-	for (i = 0; i < c->nr; i++) {
+	for (size_t i = 0; i < c->nr; i++) {
 		const struct state_dev *d = c->leg[i].dev;
 
 		conf.leg[i].name = (char *)c->leg[i].e.name;
@@ -322,7 +316,7 @@ static int create_finish(struct create *c)
 		return rc;
 	conf.uuid = create_uuid();
 	rc = create_array(c, &conf);
-	for (i = 0; !rc && i < c->nr; i++)
+	for (size_t i = 0; !rc && i < c->nr; i++)
 		c->leg[i].made = false;		/* from here on they are the array's */
 	rc = rc ? rc : mirror_record_write(&conf, (1u << c->nr) - 1);
 	rc = rc ? rc : mirror_conf_write(&conf);
@@ -358,22 +352,21 @@ int cmd_mirror_create_run(struct cmd_args *a)
 	struct create c = { .a = a, .name = a->words[0], .nr = a->nr_words - 1,
 			    .wait = MIRROR_WAIT };
 	int rc = create_begin(&c), lock = -1;
-	size_t i;
 
 	if (!rc && !sysfs_dry_run)
 		lock = mirror_lock(c.name, 0);
 	if (!rc && lock < 0 && !sysfs_dry_run)
 		rc = mirror_not_locked(c.name);
 	rc = rc ? rc : mapping_driver(!ARG(a, no_modprobe));
-	for (i = 0; !rc && i < c.nr; i++)
+	for (size_t i = 0; !rc && i < c.nr; i++)
 		rc = create_map(&c, &c.leg[i]);
 	c.s = state_read();
-	for (i = 0; !rc && i < c.nr; i++)
+	for (size_t i = 0; !rc && i < c.nr; i++)
 		rc = create_look(&c, i);
 	rc = rc ? rc : create_finish(&c);
 	if (rc)
 		create_undo(&c);
-	for (i = 0; i < c.nr; i++)
+	for (size_t i = 0; i < c.nr; i++)
 		maps_free(c.leg[i].m);
 	state_free(c.s);
 	if (lock >= 0)
@@ -404,9 +397,8 @@ static int create_beside(const struct create *c, const struct mirror *m, size_t 
 {
 	const struct state_dev *new = c->leg[0].dev;
 	int rc = SAY_DONE;
-	size_t i;
 
-	for (i = 0; new && !rc && i < m->conf->nr; i++) {
+	for (size_t i = 0; new && !rc && i < m->conf->nr; i++) {
 		const struct state_dev *d = m->leg[i].dev;
 
 		if (i == leg || !d)
@@ -427,7 +419,6 @@ int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *co
 	struct create_leg *new = &c.leg[0];
 	char *old __free(free) = say_dup(conf->leg[leg].name);
 	unsigned int healthy = 0;
-	size_t i;
 	int rc = create_parse(&c, 0, create_letter(conf), a->words[2]);
 
 	rc = rc ? rc : create_map(&c, new);
@@ -444,7 +435,7 @@ int mirror_exchange(struct cmd_args *a, struct mirror *m, struct mirror_conf *co
 		conf->leg[leg].name = say_dup(new->e.name);
 		conf->leg[leg].identity = say_dup(new->dev && new->dev->identity ?
 							  new->dev->identity : "");
-		for (i = 0; i < conf->nr; i++)
+		for (size_t i = 0; i < conf->nr; i++)
 			healthy |= (unsigned int)(i != leg && conf->leg[i].recorded) << i;
 		rc = mirror_record_write(conf, healthy);
 		rc = rc ? rc : mirror_conf_write(conf);

@@ -98,9 +98,7 @@ static void watch_signal(int signal)
 
 static struct watched *watch_of(struct watch *w, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < w->nr; i++)
+	for (size_t i = 0; i < w->nr; i++)
 		if (!strcmp(w->list[i].name, name))
 			return &w->list[i];
 	w->list = say_grow(w->list, (w->nr + 1) * sizeof(*w->list));
@@ -144,12 +142,10 @@ static void watch_tell(struct watched *o, const struct mirror *m, size_t leg, bo
 /* A mirror whose file is gone, or has mistakes, has no record: so no leg of it is let go. */
 static void watch_gone(struct watch *w, struct mirror_conf *list)
 {
-	size_t i, j;
-
-	for (i = 0; i < w->nr; i++) {
+	for (size_t i = 0; i < w->nr; i++) {
 		bool gone = !list || !mirror_conf_find(list, w->list[i].name);
 
-		for (j = 0; gone && j < MIRROR_LEGS; j++)
+		for (size_t j = 0; gone && j < MIRROR_LEGS; j++)
 			watch_untell(&w->list[i].leg[j]);
 	}
 }
@@ -169,14 +165,13 @@ static void watch_release(const struct mirror *m, size_t leg)
 static void watch_doubt(struct watched *o, struct mirror *m)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
-	size_t i;
 
 	if (!m->runs) {
 		o->copied = 0;
 		return;
 	}
 	mirror_seen(m, seen);
-	for (i = 0; i < m->conf->nr; i++) {
+	for (size_t i = 0; i < m->conf->nr; i++) {
 		if (m->leg[i].md != MIRROR_IN_SYNC)
 			o->copied |= 1u << i;
 		seen[i].copied = o->copied & 1u << i;
@@ -189,17 +184,16 @@ static void watch_record(struct watched *o, const struct mirror *m)
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
 	unsigned int healthy = 0, recorded = 0;
 	bool kept = true;
-	size_t i;
 
 	mirror_seen(m, seen);
-	for (i = 0; i < m->conf->nr; i++)
+	for (size_t i = 0; i < m->conf->nr; i++)
 		recorded |= (unsigned int)seen[i].recorded << i;
 	healthy = m->runs ? mirror_healthy(seen, m->conf->nr) : recorded;
 	if (healthy != recorded)
 		kept = !mirror_record_write(m->conf, healthy);
-	for (i = 0; i < m->conf->nr; i++)
+	for (size_t i = 0; i < m->conf->nr; i++)
 		watch_tell(o, m, i, kept && m->runs && m->leg[i].md == MIRROR_IN_SYNC);
-	for (i = 0; kept && i < m->conf->nr; i++)
+	for (size_t i = 0; kept && i < m->conf->nr; i++)
 		watch_release(m, i);
 }
 
@@ -318,9 +312,8 @@ static void watch_legs(struct watched *o, const struct mirror *m)
 	struct mirror_facts f;
 	enum mirror_act act;
 	char *text = NULL;
-	size_t i;
 
-	for (i = 0; i < m->conf->nr; i++) {
+	for (size_t i = 0; i < m->conf->nr; i++) {
 		const char *name = m->conf->leg[i].name;
 
 		mirror_facts(m, i, &f);
@@ -356,9 +349,8 @@ static char *watch_missing(const struct mirror *m, bool late)
 {
 	char *text = say_dup(late ? "not started, no leg that is there has everything; it waits for" :
 				    "not started, it waits for");
-	size_t i;
 
-	for (i = 0; i < m->conf->nr; i++)
+	for (size_t i = 0; i < m->conf->nr; i++)
 		if (m->conf->leg[i].recorded && m->leg[i].disk != MIRROR_OPEN)
 			say_append(&text, " %s", m->conf->leg[i].name);
 	return text;
@@ -413,13 +405,11 @@ static void watch_look(struct watch *w)
 /* Without a watch no leg is let go; a worker may take its time. */
 static void watch_leave(struct watch *w)
 {
-	size_t i, j;
-
 	if (!sysfs_dry_run)
 		watch_gone(w, NULL);
-	for (i = 0; i < w->nr; i++) {
+	for (size_t i = 0; i < w->nr; i++) {
 		watch_done(&w->list[i], true);
-		for (j = 0; j < MIRROR_LEGS; j++)
+		for (size_t j = 0; j < MIRROR_LEGS; j++)
 			free(w->list[i].leg[j].told);
 		free(w->list[i].name);
 		free(w->list[i].said);

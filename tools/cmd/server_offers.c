@@ -49,9 +49,8 @@ static bool offers_dir(const struct offers_walk *w, const char *dir, const char 
 	/* a name may begin with a dot */
 	char **names __free(sysfs_list_free) = sysfs_list_all(dir);
 	bool done = false;
-	size_t i;
 
-	for (i = 0; names[i] && !done; i++) {
+	for (size_t i = 0; names[i] && !done; i++) {
 		char *path __free(free) = say_fmt("%s/%s", dir, names[i]),
 		     *as __free(free) = offers_below(shown, names[i]),
 		     *of __free(free) = sessions ? NULL : offers_below(name, names[i]);

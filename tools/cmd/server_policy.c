@@ -116,9 +116,8 @@ void server_policy_print(const struct policy_conf *c, const char *name)
 {
 	const struct ibnbd_policy_rules *p = c->rules;
 	bool all = false;
-	u32 i;
 
-	for (i = 0; i < p->nr && !all; i++) {
+	for (u32 i = 0; i < p->nr && !all; i++) {
 		const struct ibnbd_policy_rule *r = &p->rule[i];
 		char *who __free(free) = policy_conf_who(p, r);
 
@@ -136,9 +135,8 @@ void server_policy_print(const struct policy_conf *c, const char *name)
 static bool policy_is_repeated(const struct ibnbd_policy_rules *p, u32 i)
 {
 	const char *pattern = p->text + p->rule[i].export;
-	u32 b;
 
-	for (b = 0; b < i; b++)
+	for (u32 b = 0; b < i; b++)
 		if (!strcmp(p->text + p->rule[b].export, pattern))
 			return true;
 	return false;
@@ -147,9 +145,8 @@ static bool policy_is_repeated(const struct ibnbd_policy_rules *p, u32 i)
 void server_policy_print_unlisted(const struct policy_conf *c, const char *search)
 {
 	const struct ibnbd_policy_rules *p = c->rules;
-	u32 i;
 
-	for (i = 0; policy_search_unlisted(search) && i < p->nr; i++) {
+	for (u32 i = 0; policy_search_unlisted(search) && i < p->nr; i++) {
 		const char *pattern = p->text + p->rule[i].export;
 		char *name __free(free) = policy_instance(pattern, POLICY_OTHER);
 
@@ -163,14 +160,13 @@ void server_policy_print_unlisted(const struct policy_conf *c, const char *searc
 void server_policy_json(struct json *j, const struct policy_conf *c)
 {
 	const struct ibnbd_policy_rules *p = c ? c->rules : NULL;
-	u32 i;
 
 	if (!c) {
 		json_text(j, "policy", NULL);
 		return;
 	}
 	json_array(j, "policy");
-	for (i = 0; i < p->nr; i++) {
+	for (u32 i = 0; i < p->nr; i++) {
 		const struct ibnbd_policy_rule *r = &p->rule[i];
 		char *who __free(free) = policy_conf_who(p, r);
 
@@ -218,11 +214,10 @@ static bool policy_open_pattern(const struct ibnbd_policy_rules *p, const char *
 static char *policy_open_unlisted(const struct ibnbd_policy_rules *p)
 {
 	char *found = NULL;
-	u32 i;
 
 	if (policy_conf_anybody_writes(p, POLICY_OTHER))
 		return say_dup("whatever no line is about");
-	for (i = 0; i < p->nr && !found; i++) {
+	for (u32 i = 0; i < p->nr && !found; i++) {
 		if (p->rule[i].may >= IBNBD_POLICY_RW &&
 		    policy_open_pattern(p, p->text + p->rule[i].export))
 			found = say_fmt("a name like %s", p->text + p->rule[i].export);

@@ -17,9 +17,7 @@
 
 static void server_diags(const struct maps *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->nr_diags; i++)
+	for (size_t i = 0; i < m->nr_diags; i++)
 		maps_print_diag(m, &m->diags[i], stderr);
 }
 
@@ -70,9 +68,7 @@ int cmd_server_check_run(struct cmd_args *a)
 /* Run the program, or say with --dry-run that it would be. 0: it has succeeded. */
 static int server_exec(char *const argv[])
 {
-	int i;
-
-	for (i = 0; sysfs_dry_run && argv[i]; i++)
+	for (int i = 0; sysfs_dry_run && argv[i]; i++)
 		printf("%s%s", argv[i], argv[i + 1] ? " " : "\n");
 	if (sysfs_dry_run)
 		return 0;

@@ -75,10 +75,9 @@ static const struct state_session *tree_leg_session(const struct mirror *m, size
 void tree_mirror(const struct mirror *m, bool sessions)
 {
 	char *words __free(free) = tree_mirror_state(m);
-	size_t i;
 
 	say_print("%s  /dev/%s  %s", m->conf->name, m->md ? m->md : "-", words);
-	for (i = 0; i < m->conf->nr; i++) {
+	for (size_t i = 0; i < m->conf->nr; i++) {
 		const struct state_dev *d = m->leg[i].dev;
 		const struct state_session *sess = sessions ? tree_leg_session(m, i) : NULL;
 		const bool last = i + 1 == m->conf->nr;
@@ -103,7 +102,6 @@ void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 {
 	char *words __free(free) = tree_mirror_state(m),
 	     *path __free(free) = m->runs ? say_fmt("/dev/%s", m->md) : NULL;
-	size_t i;
 
 	json_object(j, NULL);
 	json_text(j, "name", m->conf->name);
@@ -112,7 +110,7 @@ void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 	json_text(j, "state", words);
 	json_num(j, "mismatched_sectors", mirror_mismatch(m));
 	json_array(j, "legs");
-	for (i = 0; i < m->conf->nr; i++) {
+	for (size_t i = 0; i < m->conf->nr; i++) {
 		const struct state_dev *d = m->leg[i].dev;
 		const struct state_session *sess = sessions ? tree_leg_session(m, i) : NULL;
 
@@ -142,9 +140,8 @@ static size_t tree_disk(const struct state *s, const struct state_dev *d)
 static bool tree_mirror_wanted(const struct mirror *m, const bool *wanted, bool *legs)
 {
 	bool any = false;
-	size_t i;
 
-	for (i = 0; i < m->conf->nr; i++) {
+	for (size_t i = 0; i < m->conf->nr; i++) {
 		size_t disk;
 
 		if (!m->leg[i].dev)
@@ -236,12 +233,11 @@ static bool *tree_mirrors(struct json *j, const struct cmd_args *a, struct state
 void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
 {
 	bool *legs __free(free) = tree_mirrors(NULL, a, s, wanted);
-	size_t i;
 
-	for (i = 0; i < s->nr_sessions; i++)
+	for (size_t i = 0; i < s->nr_sessions; i++)
 		tree_session(a, s, &s->sessions[i], wanted, legs);
 	/* A disk that is mapped or unmapped meanwhile may have a session that is not there. */
-	for (i = 0; i < s->nr_devs; i++)
+	for (size_t i = 0; i < s->nr_devs; i++)
 		if (wanted[i] && !legs[i] &&
 		    !(s->devs[i].session && state_session(s, s->devs[i].session)))
 			tree_disk_row(a, &s->devs[i]);

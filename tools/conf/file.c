@@ -65,9 +65,8 @@ static char *file_chain(const char *path, size_t skip, unsigned int depth, char 
 	struct stat st;
 	ssize_t n;
 	char kept;
-	size_t i;
 
-	for (i = skip; !why && part[i]; i++) {
+	for (size_t i = skip; !why && part[i]; i++) {
 		/* At the end of a component, and after the "/" at the beginning. */
 		slash = part[i] == '/' && i == 0			       ? part + 1 :
 			part[i] != '/' && (part[i + 1] == '/' || !part[i + 1]) ? part + i + 1 :

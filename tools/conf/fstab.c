@@ -74,9 +74,8 @@ static bool fstab_upon_ours(const char *kname, int depth)
 	     *part __free(free) = say_fmt("%s/partition", dir);
 	char **names __free(sysfs_list_free) = sysfs_list(slaves, NULL), *real __free(free) = NULL;
 	bool ours = !strncmp(kname, "ibnbd", 5);
-	size_t i;
 
-	for (i = 0; !ours && depth && names[i]; i++)
+	for (size_t i = 0; !ours && depth && names[i]; i++)
 		ours = fstab_upon_ours(names[i], depth - 1);
 	real = !ours && depth && sysfs_exists(part) ? realpath(dir, NULL) : NULL;
 	if (real) {		/* a partition, of md for example: its disk is above */
@@ -149,12 +148,11 @@ static char *fstab_wholly_quoted(const char *source)
 static bool fstab_ours(const struct maps *m, const char *source)
 {
 	char *path __free(free) = NULL, *kname __free(free) = NULL;
-	size_t i;
 
 	if (!strncmp(source, "/dev/ibnbd", 10) || !strncmp(source, "/dev/disk/by-id/ibnbd-", 22) ||
 	    !strncmp(source, "/dev/disk/by-path/ibnbd-", 24))
 		return true;
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		const char *uuid = m->entries[i].text[MAPS_uuid];
 
 		if (uuid && ((!strncmp(source, "UUID=", 5) && !strcasecmp(source + 5, uuid)) ||
@@ -284,12 +282,11 @@ static const struct fstab_use *fstab_needs(const struct fstab *t, const struct f
 	const struct fstab_use *on = fstab_list(t, r->source, disk);
 	char *options __free(free) = say_dup(r->options), *word, *rest = options,
 	     *parent __free(free) = NULL;
-	size_t i;
 
 	if (!on && !*disk && r->key)
 		on = fstab_list(t, r->key, disk);
 	while (!on && !*disk && (word = strsep(&rest, ",")))
-		for (i = 0; i < ARRAY_SIZE(fstab_paths) && !on && !*disk; i++)
+		for (size_t i = 0; i < ARRAY_SIZE(fstab_paths) && !on && !*disk; i++)
 			if (!strncmp(word, fstab_paths[i], strlen(fstab_paths[i])))
 				on = fstab_list(t, word + strlen(fstab_paths[i]), disk);
 	parent = strrchr(r->target, '/') > r->target ? say_dup(r->target) : NULL;
@@ -306,11 +303,10 @@ static void fstab_follow(struct fstab *t)
 	const struct fstab_use *on;
 	char *disk;
 	bool more;
-	size_t i;
 
 	do {
 		more = false;
-		for (i = 0; i < t->nr_rows; i++) {
+		for (size_t i = 0; i < t->nr_rows; i++) {
 			struct fstab_row *r = &t->row[i];
 
 			if (!r->source)

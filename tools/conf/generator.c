@@ -160,7 +160,6 @@ int main(int argc, char **argv)
 	const char *dir = argc > 1 && *argv[1] ? argv[1] : NULL;
 	struct maps *m __free(maps_free) = NULL;
 	char *wants __free(free) = NULL;
-	size_t i;
 	int rc;
 
 	if (!dir) {
@@ -174,7 +173,7 @@ int main(int argc, char **argv)
 	rc = m->nr_refused != 0;
 	generator_mistakes(m);
 	wants = say_fmt("%s/ibnbd-maps.target.wants", dir);
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		if (m->entries[i].bad)
 			continue;
 		mkdir(wants, 0755);

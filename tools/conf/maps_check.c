@@ -22,9 +22,7 @@ const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS] = {
 
 bool maps_is_session_key(enum ibnbd_mapopt_id id)
 {
-	size_t i;
-
-	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
+	for (size_t i = 0; i < MAPS_NR_SESSION_KEYS; i++)
 		if (maps_session_keys[i] == id)
 			return true;
 	return false;
@@ -158,10 +156,8 @@ static void check_link(struct maps *m, struct maps_entry *e, const struct maps_e
 
 static bool check_opened(const struct maps *m, const struct maps_entry *e, size_t *paths)
 {
-	size_t i;
-
 	*paths = 0;
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		const struct maps_entry *o = &m->entries[i];
 
 		if (!o->bad && check_same_session(o, e) && o->map.nr_paths + o->nr_hosts > *paths)
@@ -204,21 +200,19 @@ static void check_alone(struct maps *m, struct maps_entry *e)
 
 void maps_check(struct maps *m)
 {
-	size_t i, j;
-
-	for (i = 0; i < m->nr; i++)
-		for (j = 0; j < i; j++)
+	for (size_t i = 0; i < m->nr; i++)
+		for (size_t j = 0; j < i; j++)
 			check_name(m, &m->entries[i], &m->entries[j]);
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
-		for (j = 0; j < i; j++) {
+		for (size_t j = 0; j < i; j++) {
 			check_device(m, e, &m->entries[j]);
 			check_session(m, e, &m->entries[j]);
 			check_link(m, e, &m->entries[j]);
 		}
 	}
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		if (m->entries[i].bad)
 			continue;
 		check_paths(m, &m->entries[i]);

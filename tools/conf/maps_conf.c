@@ -229,12 +229,10 @@ static void conf_session(struct maps *m, struct maps_entry *e)
 
 static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)
 {
-	int i, j;
-
-	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
+	for (int i = 0; i < IBNBD_MAPOPT_COUNT; i++)
 		if (ibnbd_map_given(&d->map, i) && !ibnbd_map_given(&e->map, i))
 			maps_take_value(&e->map, &d->map, i);
-	for (j = 0; j < MAPS_NR_OPTIONS; j++) {
+	for (int j = 0; j < MAPS_NR_OPTIONS; j++) {
 		if (!maps_given(d, j) || maps_given(e, j) ||
 		    (j == MAPS_wait && maps_given(e, MAPS_nowait)) ||
 		    (j == MAPS_nowait && maps_given(e, MAPS_wait)))
@@ -316,13 +314,11 @@ static void conf_left_out(struct maps *m, struct maps_entry *e)
 
 static void conf_free_entry(struct maps_entry *e)
 {
-	size_t i;
-
-	for (i = 0; i < MAPS_NR_OPTIONS; i++)
+	for (size_t i = 0; i < MAPS_NR_OPTIONS; i++)
 		free(e->text[i]);
-	for (i = 0; i < e->nr_hosts; i++)
+	for (size_t i = 0; i < e->nr_hosts; i++)
 		free(e->host[i]);
-	for (i = 0; i < e->nr_own; i++)
+	for (size_t i = 0; i < e->nr_own; i++)
 		free(e->own[i]);
 	free(e->own);
 }
@@ -470,16 +466,14 @@ void maps_drop(struct maps *m, size_t first)
 
 void maps_free(struct maps *m)
 {
-	size_t i;
-
 	if (!m)
 		return;
 	maps_drop(m, 0);
-	for (i = 0; i < m->nr_files; i++) {
+	for (size_t i = 0; i < m->nr_files; i++) {
 		free(m->files[i].path);
 		free(m->files[i].text);
 	}
-	for (i = 0; i < m->nr_diags; i++) {
+	for (size_t i = 0; i < m->nr_diags; i++) {
 		free(m->diags[i].msg);
 		free(m->diags[i].hint);
 	}

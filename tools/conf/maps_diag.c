@@ -170,9 +170,7 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 
 bool maps_say_refused(const struct maps *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->nr_diags; i++)
+	for (size_t i = 0; i < m->nr_diags; i++)
 		if (m->diags[i].at.off == SIZE_MAX && m->files[m->diags[i].at.file].refused)
 			maps_print_diag(m, &m->diags[i], stderr);
 	return m->nr_refused;

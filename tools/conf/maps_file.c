@@ -89,9 +89,7 @@ struct maps *maps_load(const char *file)
 
 struct maps_entry *maps_find(struct maps *m, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < m->nr; i++)
+	for (size_t i = 0; i < m->nr; i++)
 		if (!m->entries[i].bad && !strcmp(m->entries[i].name, name))
 			return &m->entries[i];
 	return NULL;
@@ -99,9 +97,7 @@ struct maps_entry *maps_find(struct maps *m, const char *name)
 
 struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path)
 {
-	size_t i;
-
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
 		if (!e->bad && !strcmp(e->map.sessname, session) &&
@@ -155,14 +151,12 @@ char *maps_line(const struct maps_entry *e)
 {
 	char grammar[IBNBD_MAP_LINE_MAX + 1], *line = say_dup(e->name), *save = NULL, *word;
 	struct ibnbd_map options = e->map;
-	size_t i;
-	int j;
 
 	file_append(&line, e->map.device_path);
 	file_append(&line, e->made_session ? "-" : e->map.sessname);
 	options.given &=
 		~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path | 1u << IBNBD_OPT_name);
-	for (i = 0; i < e->nr_hosts; i++)
+	for (size_t i = 0; i < e->nr_hosts; i++)
 		say_append(&line, " path=%s", e->host[i]);
 	ibnbd_mapopt_format(&options, grammar, sizeof(grammar));
 	for (word = strtok_r(grammar, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
@@ -172,7 +166,7 @@ char *maps_line(const struct maps_entry *e)
 			*at = ',';
 		say_append(&line, " %s", word);
 	}
-	for (j = 0; j < MAPS_NR_OPTIONS; j++) {
+	for (int j = 0; j < MAPS_NR_OPTIONS; j++) {
 		char *option __free(free) = NULL;
 
 		if (!maps_given(e, j))
@@ -181,7 +175,7 @@ char *maps_line(const struct maps_entry *e)
 				 maps_options[j].value ? e->text[j] : "");
 		file_append(&line, option);
 	}
-	for (i = 0; i < e->nr_own; i++)
+	for (size_t i = 0; i < e->nr_own; i++)
 		file_append(&line, e->own[i]);
 	return line;
 }

@@ -9,9 +9,7 @@
 
 void maps_words_free(struct maps_words *w)
 {
-	size_t i;
-
-	for (i = 0; i < w->nr; i++)
+	for (size_t i = 0; i < w->nr; i++)
 		free(w->t[i].text);
 	free(w->t);
 }

@@ -224,12 +224,11 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 	const char *why;
 	char *names __free(free) = NULL;
 	bool bad;
-	size_t i;
 
 	e->path_at = w->t->at;
 	bad = ibtrs_addr_pair_parse(w->value, strlen(w->value), &pair, &why);
 	if (bad && host_is_name(w->value, strlen(w->value))) {
-		for (i = 0; i < e->nr_hosts; i++) {
+		for (size_t i = 0; i < e->nr_hosts; i++) {
 			if (!strcmp(e->host[i], w->value)) {
 				maps_bad(m, e, option_value_at(w, 0, 0),
 					 say_fmt("path: \"%s\" is given twice", w->value), NULL);
@@ -317,9 +316,7 @@ const struct ibnbd_mapopt *maps_grammar(const char *key)
 
 static int option_find_own(const char *key)
 {
-	int i;
-
-	for (i = 0; i < MAPS_NR_OPTIONS; i++)
+	for (int i = 0; i < MAPS_NR_OPTIONS; i++)
 		if (!say_distance(key, maps_options[i].key))
 			return i;
 	return -1;

@@ -128,9 +128,8 @@ static char *saved_line(const struct maps *m, const struct maps_entry *e)
 char *maps_saved_text(const struct maps_saved *s, size_t file)
 {
 	char *text = NULL;
-	size_t i;
 
-	for (i = 0; i < s->nr; i++) {
+	for (size_t i = 0; i < s->nr; i++) {
 		char *line __free(free) = NULL;
 
 		if (s->will[i].line.file != file)
@@ -154,12 +153,11 @@ struct maps *maps_saved_after(const struct maps_saved *s)
 	const struct maps *m = s->m;
 	const struct maps_file **order __free(free) = say_alloc((m->nr_files + 1) * sizeof(*order));
 	struct maps *after = say_alloc(sizeof(*after));
-	size_t i;
 
-	for (i = 0; i < m->nr_files; i++)
+	for (size_t i = 0; i < m->nr_files; i++)
 		order[i] = &m->files[i];
 	qsort(order, m->nr_files, sizeof(*order), saved_order);
-	for (i = 0; i < m->nr_files; i++) {
+	for (size_t i = 0; i < m->nr_files; i++) {
 		size_t file = (size_t)(order[i] - m->files);
 		char *text __free(free) = s->touched[file] ? maps_saved_text(s, file) : NULL;
 
@@ -203,14 +201,13 @@ static bool saved_beside(const struct maps_entry *o, const struct maps_entry *e)
 static void saved_complete(const struct maps_saved *s, struct maps_entry *e, bool live)
 {
 	const struct maps_entry *o;
-	size_t i;
 
 	for (o = s->will; o < s->will + s->nr; o++) {
 		if (!saved_beside(o, e))
 			continue;
 		if (!saved_has_path(e))
 			saved_take_paths(e, o);
-		for (i = 0; i < MAPS_NR_SESSION_KEYS; i++) {
+		for (size_t i = 0; i < MAPS_NR_SESSION_KEYS; i++) {
 			enum ibnbd_mapopt_id id = maps_session_keys[i];
 
 			if (!ibnbd_map_given(&o->map, id) || ibnbd_map_given(&e->map, id))
@@ -227,7 +224,6 @@ static void saved_complete(const struct maps_saved *s, struct maps_entry *e, boo
 static void saved_agree(struct maps_saved *s, const struct maps_entry *e)
 {
 	struct maps_entry *o;
-	size_t i;
 
 	for (o = s->will; o < s->will + s->nr; o++) {
 		char *was __free(free) = NULL, *is __free(free) = NULL;
@@ -237,7 +233,7 @@ static void saved_agree(struct maps_saved *s, const struct maps_entry *e)
 		was = maps_line(o);
 		if (saved_has_path(e))
 			saved_take_paths(o, e);
-		for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
+		for (size_t i = 0; i < MAPS_NR_SESSION_KEYS; i++)
 			if (ibnbd_map_given(&e->map, maps_session_keys[i]))
 				maps_take_value(&o->map, &e->map, maps_session_keys[i]);
 		is = maps_line(o);
@@ -404,13 +400,12 @@ static char *saved_mistake(const struct maps_saved *s, const struct maps *after,
 {
 	const char *path = s->m->files[e->line.file].path;
 	const struct maps_entry *now = NULL;
-	size_t i;
 
-	for (i = 0; i < after->nr; i++)
+	for (size_t i = 0; i < after->nr; i++)
 		if (!strcmp(after->entries[i].name, e->name) &&
 		    !strcmp(after->files[after->entries[i].line.file].path, path))
 			now = &after->entries[i];
-	for (i = 0; now && i < after->nr_diags; i++) {
+	for (size_t i = 0; now && i < after->nr_diags; i++) {
 		const struct maps_diag *d = &after->diags[i];
 		char *where __free(free) = NULL;
 
@@ -439,11 +434,10 @@ char *maps_saved_lost(const struct maps_saved *s, char **hint)
 {
 	struct maps *after __free(maps_free) = maps_saved_after(s);
 	char *why = NULL;
-	size_t i, pass;
 
 	/* first what is written: others may be lost because of it */
-	for (pass = 0; pass < 2; pass++) {
-		for (i = 0; !why && i < s->nr; i++) {
+	for (size_t pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; !why && i < s->nr; i++) {
 			const struct maps_entry *e = &s->will[i];
 
 			if (!e->bad && e->line.file != MAPS_SAVED_GONE &&

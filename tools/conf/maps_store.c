@@ -211,9 +211,8 @@ static void store_tell(const struct store *t)
 {
 	FILE *told = sysfs_dry_run_stderr ? stderr : stdout;
 	const struct maps *m = t->m;
-	size_t i;
 
-	for (i = 0; i < t->s.nr; i++) {
+	for (size_t i = 0; i < t->s.nr; i++) {
 		const struct maps_entry *was = i < m->nr ? &m->entries[i] : NULL,
 					*is = &t->s.will[i];
 		char *before __free(free) = was ? maps_line(was) : say_dup(""),
@@ -244,11 +243,10 @@ static int store_take_away(const struct store *t, size_t file)
 /* Files whose lines are elsewhere now are removed last. */
 static int store_write(const struct store *t)
 {
-	size_t file, pass;
 	int rc = SAY_DONE, err;
 
-	for (pass = 0; pass < 2; pass++) {
-		for (file = 0; !rc && file < t->m->nr_files; file++) {
+	for (size_t pass = 0; pass < 2; pass++) {
+		for (size_t file = 0; !rc && file < t->m->nr_files; file++) {
 			const char *path = t->m->files[file].path;
 			char *text __free(free) =
 				t->s.touched[file] ? maps_saved_text(&t->s, file) : NULL;
@@ -331,7 +329,6 @@ int maps_store_remove(const char *name, const char *file, bool reload)
 	struct maps_entry *e;
 	struct store t;
 	char *why, *hint;
-	size_t i;
 	int rc;
 
 	rc = store_begin(&t, file);
@@ -342,7 +339,7 @@ int maps_store_remove(const char *name, const char *file, bool reload)
 		return store_end(&t, SAY_NOTHING);
 	why = maps_saved_remove(&t.s, e, &hint);
 	rc = why ? store_refused(why, hint) : store_do(&t, reload);
-	for (i = 0; !rc && i < t.m->nr; i++)
+	for (size_t i = 0; !rc && i < t.m->nr; i++)
 		if (t.m->entries[i].overridden && !strcmp(t.m->entries[i].name, name))
 			say_warn("the line of %s in %s counts again", name,
 				 t.m->files[t.m->entries[i].line.file].path);

@@ -18,9 +18,7 @@ const char *mirror_wrong_name(const char *name)
 
 static void conf_free(struct mirror_conf *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->nr; i++) {
+	for (size_t i = 0; i < m->nr; i++) {
 		free(m->leg[i].name);
 		free(m->leg[i].identity);
 	}
@@ -94,10 +92,9 @@ static void conf_record(struct mirror_conf *m)
 {
 	char *path __free(free) = sysfs_root("%s/%s", MIRROR_RECORDS, m->name),
 	     *text __free(free) = sysfs_text(path), *line, *rest = text;
-	size_t i;
 
 	while ((line = strsep(&rest, "\n")))
-		for (i = 0; i < m->nr; i++)
+		for (size_t i = 0; i < m->nr; i++)
 			m->leg[i].recorded |= !strcmp(m->leg[i].name, line);
 }
 
@@ -168,13 +165,12 @@ int mirror_conf_write(const struct mirror_conf *m)
 	char *path __free(free) = sysfs_root("%s/%s.conf", MIRROR_DIR, m->name),
 	     *text __free(free) = say_fmt(
 		     "# Made by ibnbd mirror create: see ibnbd(8), MIRRORS.\nuuid = %s\n", m->uuid);
-	size_t i;
 
 	if (m->wait == MAPS_FOREVER)
 		say_append(&text, "wait = infinity\n");
 	else
 		say_append(&text, "wait = %llds\n", (long long)m->wait);
-	for (i = 0; i < m->nr; i++)
+	for (size_t i = 0; i < m->nr; i++)
 		say_append(&text, "leg = %s%s%s\n", m->leg[i].name,
 			   *m->leg[i].identity ? " " : "", m->leg[i].identity);
 	return conf_put(path, text);
@@ -184,9 +180,8 @@ int mirror_record_write(const struct mirror_conf *m, unsigned int healthy)
 {
 	char *path __free(free) = sysfs_root("%s/%s", MIRROR_RECORDS, m->name),
 	     *text __free(free) = say_dup("");
-	size_t i;
 
-	for (i = 0; i < m->nr; i++)
+	for (size_t i = 0; i < m->nr; i++)
 		if (healthy & 1u << i)
 			say_append(&text, "%s\n", m->leg[i].name);
 	return conf_put(path, text);

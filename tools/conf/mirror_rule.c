@@ -49,9 +49,8 @@ unsigned int mirror_doubted(const struct mirror_seen *legs, size_t nr)
 {
 	unsigned int doubted = 0;
 	bool good = false;
-	size_t i;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		good |= legs[i].md == MIRROR_IN_SYNC && legs[i].recorded;
 		if (legs[i].md == MIRROR_IN_SYNC && !legs[i].recorded && !legs[i].noted &&
 		    !legs[i].copied)
@@ -70,12 +69,11 @@ static bool rule_whole(const struct mirror_seen *leg)
 unsigned int mirror_healthy(const struct mirror_seen *legs, size_t nr)
 {
 	unsigned int healthy = 0;
-	size_t i, j;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		bool another = false;
 
-		for (j = 0; j < nr; j++)
+		for (size_t j = 0; j < nr; j++)
 			another |= j != i && rule_whole(&legs[j]);
 		if (rule_whole(&legs[i]) || (legs[i].recorded && !another))
 			healthy |= 1u << i;
@@ -86,9 +84,8 @@ unsigned int mirror_healthy(const struct mirror_seen *legs, size_t nr)
 unsigned int mirror_start(const struct mirror_seen *legs, size_t nr, bool late)
 {
 	unsigned int healthy = 0, there = 0;
-	size_t i;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		healthy |= (unsigned int)legs[i].recorded << i;
 		there |= (unsigned int)(legs[i].recorded && legs[i].disk == MIRROR_OPEN) << i;
 	}

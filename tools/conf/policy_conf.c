@@ -145,9 +145,8 @@ static void policy_questions(struct policy_conf *c)
 	const struct ibnbd_policy_rule *b;
 	struct maps_at whole = { 0, SIZE_MAX, 0 };
 	bool closed = false;
-	u32 i;
 
-	for (i = 0; i < p->nr; i++) {
+	for (u32 i = 0; i < p->nr; i++) {
 		b = policy_hidden_by(p, i);
 		if (b)
 			maps_warn(c->m, policy_at(c, &p->rule[i]),
@@ -173,14 +172,13 @@ void policy_conf_below(struct policy_conf *c, const char *search)
 	char *root __free(free) = say_dup(search + strspn(search, "/")),
 	     *token = strstr(root, "%SESSNAME%");
 	size_t len;
-	u32 i;
 
 	if (token)
 		*token = 0;
 	len = strlen(root);
 	while (len && root[len - 1] == '/')
 		len--;
-	for (i = 0; len && i < p->nr && !c->m->nr_errors; i++) {
+	for (u32 i = 0; len && i < p->nr && !c->m->nr_errors; i++) {
 		const char *name = p->text + p->rule[i].export;
 
 		if (!strncmp(name, root, len) && name[len] == '/')
@@ -292,9 +290,7 @@ char *policy_conf_who(const struct ibnbd_policy_rules *p, const struct ibnbd_pol
 
 bool policy_conf_anybody_writes(const struct ibnbd_policy_rules *p, const char *name)
 {
-	u32 i;
-
-	for (i = 0; i < p->nr; i++) {
+	for (u32 i = 0; i < p->nr; i++) {
 		const struct ibnbd_policy_rule *r = &p->rule[i];
 
 		/*

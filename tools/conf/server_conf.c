@@ -105,9 +105,8 @@ static char *server_refused(enum server_key_id id, char **value)
 static char *server_near(const char *key)
 {
 	const char *near = NULL;
-	int i;
 
-	for (i = 0; i < SERVER_NR_KEYS; i++)
+	for (int i = 0; i < SERVER_NR_KEYS; i++)
 		near = say_nearest(key, near, server_keys[i].key);
 	return near ? say_fmt("did you mean \"%s\"?", near) :
 		      say_dup("ibnbd-server.conf(5) lists what there is");
@@ -129,7 +128,6 @@ static bool server_continued(const struct maps_token *last)
 static void server_line(struct server_conf *c, const struct maps_token *t, size_t nr)
 {
 	char *key __free(free) = NULL, *eq, *value, *why __free(free) = NULL;
-	size_t i;
 	int id;
 
 	if (server_continued(&t[nr - 1])) {
@@ -140,7 +138,7 @@ static void server_line(struct server_conf *c, const struct maps_token *t, size_
 			   say_dup("write the whole value in one line; a line has up to 4096 bytes"));
 		return;
 	}
-	for (i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++)
 		say_append(&key, "%s%s", i ? " " : "", t[i].text);
 	eq = strchr(key, '=');
 	if (!eq) {
@@ -173,12 +171,11 @@ bool server_allow_bars(const char *allow)
 {
 	struct ibnbd_allow *a __free(free) = say_alloc(sizeof(*a));
 	const char *why = "";
-	unsigned int i;
 	bool bars;
 	size_t pos;
 
 	bars = allow && !ibnbd_allow_parse(allow, strlen(allow), a, &pos, &why) && a->has_addr;
-	for (i = 0; i < a->nr && bars; i++)
+	for (unsigned int i = 0; i < a->nr && bars; i++)
 		bars = a->item[i].kind == IBTRS_ADDR_NONE || a->item[i].prefix;
 	return bars;
 }
@@ -218,7 +215,6 @@ struct server_conf *server_conf_load(const char *file)
 	char *path __free(free) = file ? say_dup(file) : sysfs_root(SERVER_CONF);
 	struct server_conf *c = say_alloc(sizeof(*c));
 	struct file_text f;
-	int i;
 
 	c->m = say_alloc(sizeof(*c->m));
 	file_read(path, FILE_OURS, file, &f);
@@ -228,7 +224,7 @@ struct server_conf *server_conf_load(const char *file)
 		maps_refuse(c->m, 0, f.why, f.hint);
 		f.why = f.hint = NULL;
 	}
-	for (i = 0; i < SERVER_NR_KEYS && c->m->nr_refused; i++) {
+	for (int i = 0; i < SERVER_NR_KEYS && c->m->nr_refused; i++) {
 		free(c->value[i]);
 		c->value[i] = NULL;
 	}
@@ -241,9 +237,7 @@ struct server_conf *server_conf_load(const char *file)
 
 void server_conf_free(struct server_conf *c)
 {
-	int i;
-
-	for (i = 0; c && i < SERVER_NR_KEYS; i++)
+	for (int i = 0; c && i < SERVER_NR_KEYS; i++)
 		free(c->value[i]);
 	if (c)
 		maps_free(c->m);

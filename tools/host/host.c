@@ -239,9 +239,8 @@ static bool host_has_rdma(const char *interface)
 	     **devs __free(sysfs_list_free) = sysfs_list(class, NULL),
 	     *own __free(free) = sysfs_path("class/net/%s/device/infiniband", interface);
 	bool found = sysfs_exists(own);
-	size_t i;
 
-	for (i = 0; devs[i] && !found; i++) {
+	for (size_t i = 0; devs[i] && !found; i++) {
 		char *dir __free(free) = say_fmt("%s/%s", class, devs[i]),
 		     *parent __free(free) = sysfs_attr(dir, "parent");	/* of a soft one */
 
@@ -295,9 +294,8 @@ static char *host_two_ports(const struct ifaddrs *list, const struct ibtrs_addr_
 {
 	char *all __free(free) = say_dup("name the source of each path:"), dst[IBTRS_ADDR_STR_MAX];
 	bool found = false;
-	size_t i;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		char *src __free(free) = i ? host_other_of(list, &path[i].dst, by->ifa_name) : NULL;
 
 		found |= src != NULL;
@@ -316,13 +314,12 @@ char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **hint)
 	struct ifaddrs *list = NULL;
 	char dst[IBTRS_ADDR_STR_MAX], *why = NULL;
 	bool same = nr > 1;
-	size_t i;
 
 	*hint = NULL;
 	if (nr < 2 || getifaddrs(&list))
 		return NULL;
 	by = host_leaves_by(list, &path[0]);
-	for (i = 1; i < nr; i++) {
+	for (size_t i = 1; i < nr; i++) {
 		same &= ibtrs_addr_equal(&path[i].dst, &path[0].dst);
 		other = by ? host_leaves_by(list, &path[i]) : NULL;
 		if (!other || strcmp(other->ifa_name, by->ifa_name))
@@ -343,9 +340,8 @@ char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **hint)
 static void host_check_entry(struct maps *m, const struct maps_entry *e)
 {
 	char src[IBTRS_ADDR_STR_MAX], dst[IBTRS_ADDR_STR_MAX], *why, *hint;
-	size_t i;
 
-	for (i = 0; i < e->map.nr_paths; i++) {
+	for (size_t i = 0; i < e->map.nr_paths; i++) {
 		const struct ibtrs_addr_pair *p = &e->map.path[i];
 
 		why = host_wrong_source(p);
@@ -355,7 +351,7 @@ static void host_check_entry(struct maps *m, const struct maps_entry *e)
 		ibtrs_addr_format(&p->dst, dst, sizeof(dst));
 		maps_warn(m, e->addr_at[i], why, host_two_paths(src, dst));
 	}
-	for (i = 0; i < e->nr_hosts; i++)
+	for (size_t i = 0; i < e->nr_hosts; i++)
 		host_check_named(m, e->host_at[i], e->host[i]);
 	why = e->nr_hosts ? NULL : host_shared(e->map.path, e->map.nr_paths, &hint);
 	if (why)
@@ -364,9 +360,7 @@ static void host_check_entry(struct maps *m, const struct maps_entry *e)
 
 void host_check_sources(struct maps *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->nr; i++)
+	for (size_t i = 0; i < m->nr; i++)
 		if (!m->entries[i].bad)
 			host_check_entry(m, &m->entries[i]);
 	maps_sort(m);

@@ -87,12 +87,11 @@ static bool keyring_is_key(key_serial_t key, const char *desc)
 {
 	static const char type[] = "logon;";
 	char *is __free(free) = NULL, *name;
-	int i;
 
 	if (keyctl_describe_alloc(key, &is) < 0)
 		return false;
 	name = strncmp(is, type, strlen(type)) ? NULL : is;
-	for (i = 0; i < 4 && name; i++) {
+	for (int i = 0; i < 4 && name; i++) {
 		name = strchr(name, ';');
 		name += !!name;
 	}
@@ -234,12 +233,11 @@ static char **keyring_lines(void)
 char **keyring_names(void)
 {
 	char *dir __free(free) = keyring_file(NULL), **names;
-	size_t i;
 
 	if (!sysfs_redirected())
 		return keyring_lines();
 	names = sysfs_list(dir, NULL);
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		char *desc __free(free) = names[i];
 
 		names[i] = say_dup(desc + (strncmp(desc, IBTRS_KEY_PREFIX, 6) ? 0 : 6));

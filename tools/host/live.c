@@ -52,12 +52,10 @@ static int live_path(struct ibnbd_map *map, const struct state_path *p)
 
 void live_paths(struct ibnbd_map *map, const struct state_session *s)
 {
-	size_t i, pass;
-
 	map->nr_paths = 0;
 	map->given &= ~(1u << IBNBD_OPT_path);
-	for (pass = 0; pass < 2; pass++)
-		for (i = 0; i < (size_t)s->nr_paths && map->nr_paths < IBNBD_MAP_PATHS; i++)
+	for (size_t pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < (size_t)s->nr_paths && map->nr_paths < IBNBD_MAP_PATHS; i++)
 			if (s->paths[i].up == !pass && live_path(map, &s->paths[i]))
 				say_warn("session %s: path %s is left out", s->name,
 					 s->paths[i].name);
@@ -77,9 +75,8 @@ static char *live_other_port(const struct state_session *s)
 {
 	struct ibtrs_addr_pair pair = { 0 };
 	const char *reason;
-	size_t i;
 
-	for (i = (size_t)s->nr_paths - 1; i; i--) {
+	for (size_t i = (size_t)s->nr_paths - 1; i; i--) {
 		const struct state_path *p = &s->paths[i];
 		char *src __free(free) = NULL;
 
@@ -133,10 +130,9 @@ char *live_shared(const struct state_session *s, bool server, char **hint)
 /* Copy what @object shows of the options of its mapping into @map. */
 static int live_fields(struct ibnbd_map *map, const struct state_type *type, const void *object)
 {
-	size_t i;
 	int rc = 0;
 
-	for (i = 0; !rc && i < type->nr; i++) {
+	for (size_t i = 0; !rc && i < type->nr; i++) {
 		const struct state_field *f = &type->fields[i];
 
 		if (f->option == IBNBD_OPT_none)

@@ -223,10 +223,8 @@ struct mapping_host {
 static int mapping_hosts(const struct ibnbd_map *map, char *const *host, size_t nr_hosts,
 			 struct mapping_host *of, size_t *turns, char **why)
 {
-	size_t i;
-
 	*turns = 1;
-	for (i = 0; i < nr_hosts; i++) {
+	for (size_t i = 0; i < nr_hosts; i++) {
 		if (host_resolve(host[i], &of[i].pair, &of[i].nr, why))
 			return SAY_UNREACHABLE;
 		if (map->nr_paths + i == IBNBD_MAP_PATHS) {
@@ -242,9 +240,7 @@ static int mapping_hosts(const struct ibnbd_map *map, char *const *host, size_t 
 static void mapping_take(struct ibnbd_map *map, const struct mapping_host *of, size_t nr_hosts,
 			 size_t turn)
 {
-	size_t i;
-
-	for (i = 0; i < nr_hosts; i++) {
+	for (size_t i = 0; i < nr_hosts; i++) {
 		map->path[map->nr_paths++] = of[i].pair[turn % of[i].nr];
 		map->given |= 1u << IBNBD_OPT_path;
 	}
@@ -252,9 +248,7 @@ static void mapping_take(struct ibnbd_map *map, const struct mapping_host *of, s
 
 static void mapping_hosts_free(struct mapping_host *of)
 {
-	size_t i;
-
-	for (i = 0; i < IBNBD_MAP_PATHS; i++)
+	for (size_t i = 0; i < IBNBD_MAP_PATHS; i++)
 		free(of[i].pair);
 }
 
@@ -414,9 +408,8 @@ static int mapping_wait_gone(const struct state_dev *d, int wait)
 static void mapping_tell_users(const struct state_dev *d)
 {
 	char **users __free(sysfs_list_free) = mapping_users(d);
-	size_t i;
 
-	for (i = 0; users[i]; i++)
+	for (size_t i = 0; users[i]; i++)
 		say_hint("%s", users[i]);
 	if (!users[0])
 		say_hint("fuser -v %s", d->path);

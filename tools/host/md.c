@@ -28,9 +28,8 @@ char *md_over(const char *kname)
 {
 	char *dir __free(free) = sysfs_path("block/%s/holders", kname),
 	     **names __free(sysfs_list_free) = sysfs_list(dir, NULL), *md = NULL;
-	size_t i;
 
-	for (i = 0; names[i] && !md; i++) {
+	for (size_t i = 0; names[i] && !md; i++) {
 		char *level __free(free) = md_attr(names[i], "level");
 
 		/* an array that is not started has no level yet */
@@ -98,9 +97,8 @@ int md_readd(const char *md, const char *kname)
 static void md_tell(const char *const words[])
 {
 	char *line __free(free) = say_dup("mdadm");
-	size_t i;
 
-	for (i = 0; words[i]; i++) {
+	for (size_t i = 0; words[i]; i++) {
 		char *word __free(free) = say_word(words[i]);
 
 		say_append(&line, " %s", word);
@@ -143,7 +141,6 @@ static int md_wait(pid_t pid, int out, char *said, int64_t end)
 int md_run(char **said, const char *const words[])
 {
 	char *text, *argv[32] = { (char *)"mdadm" };
-	size_t i;
 	int out, rc = 0;
 	pid_t pid;
 
@@ -153,7 +150,7 @@ int md_run(char **said, const char *const words[])
 		md_tell(words);
 		return 0;
 	}
-	for (i = 0; words[i] && i < ARRAY_SIZE(argv) - 2; i++)
+	for (size_t i = 0; words[i] && i < ARRAY_SIZE(argv) - 2; i++)
 		argv[i + 1] = (char *)words[i];
 	md_tell(words);
 	text = say_alloc(MD_SAID);
@@ -161,7 +158,7 @@ int md_run(char **said, const char *const words[])
 	rc = pid < 0 ? -1 : md_wait(pid, out, text, sysfs_now() + MD_SECONDS * 1000000LL);
 	if (rc == 127 && !*text)
 		strcpy(text, "there is no mdadm");
-	for (i = strlen(text); i && text[i - 1] == '\n'; i--)
+	for (size_t i = strlen(text); i && text[i - 1] == '\n'; i--)
 		text[i - 1] = 0;
 	if (said)
 		*said = text;

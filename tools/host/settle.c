@@ -66,13 +66,12 @@ struct settle *settle_look(const char *kname)
 	struct settle *s = say_alloc(sizeof(*s));
 	char *dir __free(free) = sysfs_path("block/%s", kname),
 	     **names __free(sysfs_list_free) = NULL;
-	size_t i;
 
 	*s = (struct settle){ 0 };
 	names = settle_udev() ? sysfs_list(dir, NULL) : NULL;
 	if (names)
 		settle_add(s, dir, kname);
-	for (i = 0; names && names[i]; i++) {
+	for (size_t i = 0; names && names[i]; i++) {
 		char *part __free(free) = say_fmt("%s/%s/partition", dir, names[i]);
 
 		if (sysfs_exists(part)) {
@@ -85,9 +84,7 @@ struct settle *settle_look(const char *kname)
 
 static void settle_free(struct settle *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->nr; i++) {
+	for (size_t i = 0; i < s->nr; i++) {
 		free(s->list[i].kname);
 		free(s->list[i].record);
 		free(s->list[i].text);

@@ -42,9 +42,8 @@ STATE_TYPE(open, STATE_OPEN, OPEN_ROW);
 static void state_fill(const struct state_type *type, void *object)
 {
 	const char *dir = *(char **)object;
-	size_t i;
 
-	for (i = 0; i < type->nr; i++) {
+	for (size_t i = 0; i < type->nr; i++) {
 		const struct state_field *f = &type->fields[i];
 		void *member = (char *)object + f->offset;
 
@@ -57,13 +56,11 @@ static void state_fill(const struct state_type *type, void *object)
 
 static void state_free_objects(const struct state_type *type, void *objects, size_t nr)
 {
-	size_t i, j;
-
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		char *object = (char *)objects + i * type->size;
 
 		free(*(char **)object);
-		for (j = 0; j < type->nr; j++)
+		for (size_t j = 0; j < type->nr; j++)
 			if (type->fields[j].kind == STATE_TEXT)
 				free(state_text(&type->fields[j], object));
 	}
@@ -76,9 +73,8 @@ static void state_free_objects(const struct state_type *type, void *objects, siz
 static void state_numbers(const char *dir, const char *attr, int64_t **out, size_t nr)
 {
 	char *text __free(free) = sysfs_attr(dir, attr), *p = text, *end;
-	size_t i;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		int64_t n = p ? strtoll(p, &end, 10) : SYSFS_UNKNOWN;
 		bool known = p && end > p;
 
@@ -335,22 +331,18 @@ struct state *state_read(void)
 
 static void state_free_sessions(struct state_session *all, size_t nr)
 {
-	size_t i;
-
-	for (i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++)
 		state_free_objects(&state_type_path, all[i].paths, (size_t)all[i].nr_paths);
 	state_free_objects(&state_type_session, all, nr);
 }
 
 void state_free(struct state *s)
 {
-	size_t i;
-
 	if (!s)
 		return;
 	state_free_sessions(s->sessions, s->nr_sessions);
 	state_free_sessions(s->srv_sessions, s->nr_srv_sessions);
-	for (i = 0; i < s->nr_exports; i++)
+	for (size_t i = 0; i < s->nr_exports; i++)
 		state_free_objects(&state_type_open, s->exports[i].opens,
 				   (size_t)s->exports[i].nr_opens);
 	state_free_objects(&state_type_export, s->exports, s->nr_exports);

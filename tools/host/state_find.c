@@ -9,9 +9,7 @@
 
 struct state_session *state_session(struct state *s, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < s->nr_sessions; i++)
+	for (size_t i = 0; i < s->nr_sessions; i++)
 		if (!strcmp(s->sessions[i].name, name))
 			return &s->sessions[i];
 	return NULL;
@@ -88,9 +86,7 @@ struct state_session *state_session_said(struct state *s, const char *word)
 
 struct state_dev *state_dev_of(struct state *s, const char *session, const char *device_path)
 {
-	size_t i;
-
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
 		if (d->session && d->device_path && !strcmp(d->session, session) &&
@@ -102,9 +98,7 @@ struct state_dev *state_dev_of(struct state *s, const char *session, const char 
 
 const struct state_dev *state_dev_called(const struct state *s, const char *kname)
 {
-	size_t i;
-
-	for (i = 0; i < s->nr_devs; i++)
+	for (size_t i = 0; i < s->nr_devs; i++)
 		if (!strcmp(s->devs[i].kname, kname))
 			return &s->devs[i];
 	return NULL;
@@ -113,9 +107,8 @@ const struct state_dev *state_dev_called(const struct state *s, const char *knam
 const struct state_path *state_path_then(struct state *then, const struct state_path *p)
 {
 	struct state_session *s = state_session(then, p->session);
-	size_t i;
 
-	for (i = 0; s && i < (size_t)s->nr_paths; i++)
+	for (size_t i = 0; s && i < (size_t)s->nr_paths; i++)
 		if (!strcmp(s->paths[i].name, p->name))
 			return &s->paths[i];
 	return NULL;
@@ -152,9 +145,8 @@ static bool state_dev_is(const struct state_dev *d, const char *word)
 static char *state_dev_unknown(struct state *s, const char *word)
 {
 	const char *near = NULL;
-	size_t i;
 
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
 		near = say_nearest(word, near, d->kname);
@@ -176,13 +168,12 @@ static char *state_dev_unknown(struct state *s, const char *word)
 static struct state_dev *state_dev_exact(struct state *s, const char *word, unsigned int *nr)
 {
 	struct state_dev *found = NULL;
-	size_t i;
 
 	*nr = 0;
-	for (i = 0; i < s->nr_devs; i++)
+	for (size_t i = 0; i < s->nr_devs; i++)
 		if (state_dev_is(&s->devs[i], word))
 			return &s->devs[i];
-	for (i = 0; i < s->nr_devs; i++) {
+	for (size_t i = 0; i < s->nr_devs; i++) {
 		if (!s->devs[i].device_path || strcmp(word, s->devs[i].device_path))
 			continue;
 		found = &s->devs[i];

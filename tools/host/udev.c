@@ -80,9 +80,8 @@ static void udev_forget(const char *id)
 	static const char *const trees[] = { "/dev/ibnbd", "/dev/disk" };
 	char *links __free(free) = sysfs_root("/run/udev/links"),
 	     **names __free(sysfs_list_free) = sysfs_list_all(links);
-	size_t i;
 
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		char *dir __free(free) = say_fmt("%s/%s", links, names[i]),
 		     *noted __free(free) = say_fmt("%s/%s", dir, id);
 
@@ -91,7 +90,7 @@ static void udev_forget(const char *id)
 			udev_unlink_noted(names[i]);
 		}
 	}
-	for (i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
+	for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
 		char *tree __free(free) = sysfs_root("%s", trees[i]);
 
 		nftw(tree, udev_visit, 16, FTW_PHYS);
@@ -240,9 +239,8 @@ static bool udev_taken(const char *name)
 	char *block __free(free) = sysfs_path("block"),
 	     **names __free(sysfs_list_free) = sysfs_list(block, NULL);
 	bool taken = false;
-	size_t i;
 
-	for (i = 0; names[i] && !taken; i++) {
+	for (size_t i = 0; names[i] && !taken; i++) {
 		char *own __free(free) = say_fmt("%s/%s/ibnbd", block, names[i]),
 		     *has __free(free) = sysfs_attr(own, "name");
 

@@ -88,9 +88,7 @@ static void users_add_dev(struct users_devs *d, const char *dir)
 
 static bool users_has(const struct users_devs *d, dev_t dev)
 {
-	size_t i;
-
-	for (i = 0; i < d->nr; i++)
+	for (size_t i = 0; i < d->nr; i++)
 		if (d->list[i] == dev)
 			return true;
 	return false;
@@ -110,9 +108,8 @@ static void users_holders(struct users *u, const char *dir, int depth)
 {
 	char *path __free(free) = say_fmt("%s/holders", dir),
 	     **names __free(sysfs_list_free) = sysfs_list(path, NULL);
-	size_t i;
 
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		char *below __free(free) = say_fmt("%s/%s", path, names[i]),
 		     *name __free(free) = say_fmt("%s/%s/dm/name", path, names[i]),
 		     *dm __free(free) = sysfs_text(name);
@@ -126,14 +123,13 @@ static void users_holders(struct users *u, const char *dir, int depth)
 static void users_walk(struct users *u, const char *dir, int depth)
 {
 	char **names __free(sysfs_list_free) = NULL;
-	size_t i;
 
 	users_add_dev(&u->devs, dir);
 	if (depth == USERS_DEPTH)
 		return;
 	users_holders(u, dir, depth);
 	names = sysfs_list(dir, NULL);
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		char *part __free(free) = say_fmt("%s/%s/partition", dir, names[i]),
 		     *below __free(free) = say_fmt("%s/%s", dir, names[i]);
 
@@ -162,20 +158,19 @@ static void users_btrfs(struct users *u)
 {
 	char *top __free(free) = sysfs_path("fs/btrfs"),
 	     **fs __free(sysfs_list_free) = sysfs_list(top, NULL);
-	size_t i, j;
 
-	for (i = 0; fs[i]; i++) {
+	for (size_t i = 0; fs[i]; i++) {
 		char *path __free(free) = say_fmt("%s/%s/devices", top, fs[i]),
 		     **names __free(sysfs_list_free) = sysfs_list(path, NULL);
 		struct users_devs all = { 0 };
 		bool ours = false;
 
-		for (j = 0; names[j]; j++) {
+		for (size_t j = 0; names[j]; j++) {
 			char *dir __free(free) = say_fmt("%s/%s", path, names[j]);
 
 			users_add_dev(&all, dir);
 		}
-		for (j = 0; j < all.nr; j++)
+		for (size_t j = 0; j < all.nr; j++)
 			ours |= users_has(&u->devs, all.list[j]);
 		if (ours) {
 			u->mates.list =
@@ -230,9 +225,8 @@ static bool users_is_remote(struct libmnt_fs *fs)
 {
 	static const char *const types[] = { "fuse", "ceph", "lustre", "autofs", "virtiofs" };
 	const char *type = mnt_fs_get_fstype(fs);
-	size_t i;
 
-	for (i = 0; type && i < sizeof(types) / sizeof(*types); i++)
+	for (size_t i = 0; type && i < sizeof(types) / sizeof(*types); i++)
 		if (!strncmp(type, types[i], strlen(types[i])))
 			return true;
 	return mnt_fs_is_netfs(fs);
@@ -338,9 +332,8 @@ static struct users_ns *users_ns(struct users *u, const char *dir, const char *p
 	struct libmnt_table *table;
 	struct users_ns *ns;
 	char *who __free(free) = NULL;
-	size_t i;
 
-	for (i = 0; i < u->nr_ns; i++)
+	for (size_t i = 0; i < u->nr_ns; i++)
 		if (!ino || u->ns[i].ino == ino)
 			return &u->ns[i];
 	table = users_table(dir);
@@ -369,9 +362,8 @@ static void users_each_process(struct users *u, void (*one)(struct users *u, con
 {
 	char *proc __free(free) = sysfs_root("/proc"),
 	     **names __free(sysfs_list_free) = sysfs_list(proc, NULL);
-	size_t i;
 
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		char *dir __free(free) = say_fmt("%s/%s", proc, names[i]);
 
 		if (!names[i][strspn(names[i], "0123456789")] && users_in_time(u))
@@ -398,9 +390,8 @@ static void users_loops(struct users *u)
 {
 	char *block __free(free) = sysfs_path("block"),
 	     **names __free(sysfs_list_free) = sysfs_list(block, NULL);
-	size_t i;
 
-	for (i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		char *dir __free(free) = say_fmt("%s/%s", block, names[i]),
 		     *file __free(free) = sysfs_attr(dir, "loop/backing_file");
 
@@ -455,9 +446,8 @@ static void users_process(struct users *u, const char *dir, const char *pid)
 	const struct users_ns *ns = users_ns(u, dir, pid);
 	char path[PATH_MAX];
 	bool found = false, here = ns == &u->ns[0];
-	size_t i;
 
-	for (i = 0; names[i] && !found && users_in_time(u); i++) {
+	for (size_t i = 0; names[i] && !found && users_in_time(u); i++) {
 		char *fd __free(free) = say_fmt("%s/%s", fds, names[i]);
 
 		found = users_opened(u, ns, fd, path);
@@ -515,14 +505,12 @@ static void users_find_everywhere(struct users *u, const char *dir)
 
 static void users_free(struct users *u)
 {
-	size_t i, j;
-
-	for (i = 0; i < u->nr_ns; i++) {
-		for (j = 0; j < u->ns[i].nr; j++)
+	for (size_t i = 0; i < u->nr_ns; i++) {
+		for (size_t j = 0; j < u->ns[i].nr; j++)
 			free(u->ns[i].places[j].target);
 		free(u->ns[i].places);
 	}
-	for (i = 0; i < u->nr_kept; i++)
+	for (size_t i = 0; i < u->nr_kept; i++)
 		free(u->kept[i].target);
 	free(u->kept);
 	free(u->ns);

@@ -112,16 +112,15 @@ static const struct state_field *table_find(const struct table_set *set, const c
 {
 	char *text __free(free) = say_fmt("%.*s", (int)len, word);
 	const char *near = NULL;
-	size_t i;
 
 	/* Keys are searched before headings: "path" of a device is its node. */
-	for (i = 0; i < set->type->nr; i++)
+	for (size_t i = 0; i < set->type->nr; i++)
 		if (!strcasecmp(set->type->fields[i].key, text))
 			return &set->type->fields[i];
-	for (i = 0; i < set->type->nr; i++)
+	for (size_t i = 0; i < set->type->nr; i++)
 		if (!strcasecmp(set->type->fields[i].heading, text))
 			return &set->type->fields[i];
-	for (i = 0; i < set->type->nr; i++)
+	for (size_t i = 0; i < set->type->nr; i++)
 		near = say_nearest(text, near, set->type->fields[i].key);
 	if (near) {
 		say_error(SAY_USAGE, "no column \"%s\", did you mean \"%s\"?", text, near);
@@ -203,10 +202,9 @@ static int table_view(struct table_view *v, const struct table_set *set, const s
 int table_check(const struct table_set *set, const struct cmd_args *a)
 {
 	struct table_view v;
-	size_t i;
 
 	if (ARG(a, list_columns)) {
-		for (i = 0; i < set->type->nr; i++)
+		for (size_t i = 0; i < set->type->nr; i++)
 			printf("%-24s %-14s %s\n", set->type->fields[i].key, set->type->fields[i].heading,
 			       set->type->fields[i].help);
 		return SAY_DONE;
@@ -306,7 +304,6 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr,
 		      const struct cmd_args *a)
 {
 	struct libscols_table *tb;
-	size_t i, j;
 
 	scols_init_debug(0);
 	tb = scols_new_table();
@@ -315,16 +312,16 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr,
 	scols_table_enable_noencoding(tb, true);
 	scols_table_enable_noheadings(tb, ARG(a, noheadings));
 	scols_table_enable_colors(tb, say_coloured(stdout));
-	for (i = 0; i < v->nr; i++)
+	for (size_t i = 0; i < v->nr; i++)
 		scols_table_new_column(tb, v->column[i]->heading, 0,
 				       v->column[i]->kind == STATE_TEXT ||
 						       v->column[i]->kind == STATE_FLAG ?
 					       0 :
 					       SCOLS_FL_RIGHT);
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		struct libscols_line *line = scols_table_new_line(tb, NULL);
 
-		for (j = 0; line && j < v->nr; j++) {
+		for (size_t j = 0; line && j < v->nr; j++) {
 			char *cell = table_escaped(ESCAPE_LINE,
 						   table_told(v, v->column[j], rows[i]));
 			const char *colour = table_colour(v->column[j], cell);
@@ -388,12 +385,11 @@ static void table_script(const struct table_view *v, const void **rows, size_t n
 			 bool headings)
 {
 	char blank = how == ESCAPE_CSV ? ',' : ' ';
-	size_t i, j;
 
-	for (j = 0; headings && how != ESCAPE_SHELL && j < v->nr; j++)
+	for (size_t j = 0; headings && how != ESCAPE_SHELL && j < v->nr; j++)
 		printf("%s%c", v->column[j]->heading, j + 1 < v->nr ? blank : '\n');
-	for (i = 0; i < nr; i++) {
-		for (j = 0; j < v->nr; j++) {
+	for (size_t i = 0; i < nr; i++) {
+		for (size_t j = 0; j < v->nr; j++) {
 			table_cell_for(v, v->column[j], rows[i], how);
 			putchar(j + 1 < v->nr ? blank : '\n');
 		}
@@ -404,9 +400,7 @@ static void table_script(const struct table_view *v, const void **rows, size_t n
 
 void table_json_fields(struct json *j, const struct table_set *set, const void *object)
 {
-	size_t i;
-
-	for (i = 0; i < set->type->nr; i++) {
+	for (size_t i = 0; i < set->type->nr; i++) {
 		const struct state_field *c = &set->type->fields[i];
 		int64_t n;
 
@@ -425,10 +419,8 @@ void table_json_fields(struct json *j, const struct table_set *set, const void *
 static void table_json_rows(struct json *j, const struct table_set *set, const void **rows,
 			    size_t nr)
 {
-	size_t i;
-
 	json_array(j, set->what);
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		json_object(j, NULL);
 		table_json_fields(j, set, rows[i]);
 		json_end(j);
@@ -447,10 +439,8 @@ void table_json_array(struct json *j, const struct table_set *set, const void *o
 void table_json_sessions(struct json *j, const char *key, const struct state_session *all,
 			 size_t nr)
 {
-	size_t i;
-
 	json_array(j, key);
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		json_object(j, NULL);
 		table_json_fields(j, &table_sessions, &all[i]);
 		table_json_array(j, &table_paths, all[i].paths, (size_t)all[i].nr_paths);
@@ -461,10 +451,8 @@ void table_json_sessions(struct json *j, const char *key, const struct state_ses
 
 void table_json_exports(struct json *j, const struct state *s)
 {
-	size_t i;
-
 	json_array(j, "exports");
-	for (i = 0; i < s->nr_exports; i++) {
+	for (size_t i = 0; i < s->nr_exports; i++) {
 		json_object(j, NULL);
 		table_json_fields(j, &table_exports, &s->exports[i]);
 		table_json_array(j, &table_opens, s->exports[i].opens,
