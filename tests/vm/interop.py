@@ -322,12 +322,13 @@ class Pair:
 
     def healed(self, dev):
         """The kernel's client looks for a lost path every half minute only, so it is told.  The
-        disk is open again with its session, or when it is told."""
+        disk is open again with its session, or when it is told.  5.10 knows that a path is lost
+        when it tries it again: it is told of all at once, or none is the last that it loses."""
         if self.family == KERNEL:
             self.c.sh(f"{self.client} "
                       "tell() { for p in /sys/class/rtrs-client/s1/paths/*; do "
-                      "grep -qx connected $p/state || echo 1 > $p/reconnect || :; done; "
-                      "paths_up s1 2; }; wait_for 100 tell; "
+                      "grep -qx connected $p/state || echo 1 > $p/reconnect & done; "
+                      "wait; paths_up s1 2; }; wait_for 100 tell; "
                       f"[ $(dev_attr {dev} state) = open ] || "
                       f"echo 1 > /sys/block/{dev[5:]}/rnbd/remap_device", timeout=200)
 
@@ -401,6 +402,14 @@ class Pair:
         F.prove(t, s, "/dev/testdisk0", [w], w.blocks,
                 lenient=peer and any(row["Nerr"] for row in w.rows))
 
+    def sent_away(self, dev):
+        """The server closes all paths, and they come back."""
+        gone = f"! ls /run/sessions/{self.session}/paths/* > /dev/null 2>&1"
+        self.s.sh(f"ibnbd server disconnect {self.session}; wait_for 3 eval '{gone}' || :",
+                  timeout=30)
+        self.healed(dev)
+        self.t.wait(lambda: self.paths() == 2, 40, "both paths are back")
+
     def strangers(self, dev):
         """While strangers hold all paths in the handshake that are for them (FEW), a client that
         was in, and has lost its paths, comes back in."""
@@ -410,9 +419,7 @@ class Pair:
              "wait_for 5 grep -q ffff:0a00:0009 /sys/class/infiniband/rxe0/ports/1/gids/*")
         storm = c.spawn("while :; do knock 10.0.0.2 src=10.0.0.9 count=12 hold=3; done")
         t.wait(lambda: FULL in storm.out(), 20, "strangers hold all places that are for them")
-        s.sh(f"ibnbd server disconnect {self.session}")
-        self.healed(dev)
-        t.wait(lambda: self.paths() == 2, 40, "both paths are back")
+        self.sent_away(dev)
         before = storm.out().count(FULL)
         t.wait(lambda: storm.out().count(FULL) > before, 20, "and the strangers are there")
         c.sh(f"dd if={dev} of=/dev/null bs=4k count=64 iflag=direct status=none")
@@ -422,12 +429,10 @@ class Pair:
     def overheard(self, dev):
         """The client's paths come back; the uuid of the session in the CONN_REQ (protocol 2.2) of
         one of them, as it goes over the network."""
-        c, t, dump = self.c, self.t, self.c.dir / "dump"
+        c, dump = self.c, self.c.dir / "dump"
         c.qmp("object-add", **{"qom-type": "filter-dump", "id": "dump", "netdev": "n0",
                                "file": str(dump)})
-        self.s.sh(f"ibnbd server disconnect {self.session}")
-        self.healed(dev)
-        t.wait(lambda: self.paths() == 2, 40, "both paths are back")
+        self.sent_away(dev)
         c.qmp("object-del", id="dump")
         packets = dump.read_bytes()
         magic = packets.index(bytes.fromhex("bd1b0002"))
