@@ -104,8 +104,9 @@ int ibnbd_clt_link_send_close(struct ibtrs_clt *clt, u32 link_gen, u32 device_id
 static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 {
 	struct ibnbd_clt_session *s = priv;
+	unsigned long flags;
 
-	guard(spinlock_irqsave)(&s->ev_lock);
+	spin_lock_irqsave(&s->ev_lock, flags);
 	if (ev != IBTRS_CLT_LINK_REPLAY) {
 		s->gen++;
 		s->up = ev == IBTRS_CLT_LINK_UP;
@@ -114,6 +115,7 @@ static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 	trace_ibnbd_clt_session_link(s, ev);
 	if (s->listening)
 		mod_delayed_work(s->wq, &s->link_work, 0);
+	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
 /*
@@ -126,6 +128,7 @@ static void link_event(void *priv, u32 kind, u32 id)
 	struct ibnbd_clt_session *s = priv;
 	enum ibnbd_clt_news news;
 	struct ibnbd_clt_dev *dev;
+	unsigned long flags;
 
 	if (kind == IBNBD_EVENT_RESIZED)
 		news = IBNBD_CLT_NEWS_RESIZED;
@@ -133,7 +136,7 @@ static void link_event(void *priv, u32 kind, u32 id)
 		news = IBNBD_CLT_NEWS_REVOKED;
 	else
 		return;
-	guard(spinlock_irqsave)(&s->ev_lock);
+	spin_lock_irqsave(&s->ev_lock, flags);
 	list_for_each_entry(dev, &s->devs, sess_entry) {
 		bool asking = mutex_is_locked(&dev->open_lock);
 		bool meant;
@@ -146,6 +149,7 @@ static void link_event(void *priv, u32 kind, u32 id)
 		if (asking || (meant && news == IBNBD_CLT_NEWS_RESIZED))
 			ibnbd_clt_dev_resized(dev);
 	}
+	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
 const struct ibtrs_clt_ops ibnbd_clt_link_ops = {
@@ -252,11 +256,14 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 
 static void link_ask_again(struct ibnbd_clt_session *s)
 {
-	guard(spinlock_irqsave)(&s->ev_lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->ev_lock, flags);
 	if (s->up && s->listening) {
 		s->news |= BIT(LINK_NEWS_INFO);
 		queue_delayed_work(s->wq, &s->link_work, LINK_INFO_RETRY);
 	}
+	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
 void ibnbd_clt_link_unclosed(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)

@@ -100,10 +100,11 @@ int ibnbd_clt_number_open(struct ibnbd_clt_number *n)
 	int rc = 0;
 
 	/* one way out: sparse loses count of a guard around an atomic that branches */
-	guard(spinlock)(&n->lock);
+	spin_lock(&n->lock);
 	if (!n->dev || READ_ONCE(n->dev->state) == IBNBD_DEV_UNMAPPED ||
 	    !atomic_inc_unless_negative(&n->openers))
 		rc = -ENXIO;
+	spin_unlock(&n->lock);
 	return rc;
 }
 

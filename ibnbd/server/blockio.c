@@ -278,8 +278,9 @@ static bool blockio_has_data(const struct ibnbd_io *m)
 static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 {
 	struct ibnbd_srv_export *e = io->open->export;
+	unsigned long flags;
 
-	guard(spinlock_irqsave)(&e->later_lock);
+	spin_lock_irqsave(&e->later_lock, flags);
 	list_add_tail(&io->link, &e->later);
 	if (full)
 		WRITE_ONCE(e->later_full, true);
@@ -288,6 +289,7 @@ static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 		kobject_get(&e->kobj);
 		queue_work(e->wq, &e->later_work);
 	}
+	spin_unlock_irqrestore(&e->later_lock, flags);
 }
 
 /* Did a NOWAIT bio fail because it would have waited, or because NOWAIT is no longer supported? */

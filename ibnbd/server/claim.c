@@ -62,9 +62,10 @@ static bool claim_of_client(const struct gendisk *disk)
 	struct ibnbd_srv_open *open;
 	bool found = false;
 
-	guard(spinlock)(&claim_lock);
+	spin_lock(&claim_lock);
 	list_for_each_entry(open, &claim_opens, claim_link)
 		found |= open->bdev && open->bdev->bd_disk == disk;
+	spin_unlock(&claim_lock);
 	return found;
 }
 
@@ -107,11 +108,12 @@ void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode 
 {
 	if (!ibnbd_access_writes(open->access) && !open->exclusive)
 		return;
-	guard(spinlock)(&claim_lock);
+	spin_lock(&claim_lock);
 	open->inode = inode;
 	open->file_settled = false;
 	if (list_empty(&open->claim_link))
 		list_add(&open->claim_link, &claim_opens);
+	spin_unlock(&claim_lock);
 }
 
 static void claim_file_settle(struct ibnbd_srv_open *open)
@@ -165,8 +167,9 @@ int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 /* The disk of @open has been claimed: put the open on the list. */
 void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open)
 {
-	guard(spinlock)(&claim_lock);
+	spin_lock(&claim_lock);
 	list_add(&open->claim_link, &claim_opens);
+	spin_unlock(&claim_lock);
 }
 
 /*

@@ -384,8 +384,9 @@ static int export_keep_writer(const struct ibnbd_srv_open *open, const char **wh
 		*why = IBNBD_RECORD_LOST;
 		return -EIO;
 	}
-	guard(mutex)(&ibnbd_srv_export_lock);
+	mutex_lock(&ibnbd_srv_export_lock);
 	ibnbd_srv_epoch_kept(open->export, !err);
+	mutex_unlock(&ibnbd_srv_export_lock);
 	return 0;
 }
 

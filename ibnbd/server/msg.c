@@ -70,13 +70,14 @@ static void dispatch_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	struct ibnbd_srv_ctl *ctl = dispatch_ctl(op);
 
 	ctl->op = op;
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	list_add_tail(&ctl->link, &s->ctl_ops);
 	if (!s->ctl_queued) {
 		s->ctl_queued = true;
 		ibnbd_srv_session_get(s);
 		queue_work(s->wq, &s->ctl_work);
 	}
+	spin_unlock(&s->lock);
 }
 
 /* Have an OPEN served by the first opener that is free. */
@@ -84,7 +85,7 @@ static void dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op
 {
 	struct ibnbd_srv_opener *o;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	list_add_tail(&dispatch_ctl(op)->link, &s->open_ops);
 	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
 		if (o->busy)
@@ -94,6 +95,7 @@ static void dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op
 		queue_work(s->wq, &o->work);
 		break;
 	}
+	spin_unlock(&s->lock);
 }
 
 /*
@@ -106,7 +108,7 @@ static bool dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opene
 	struct ibnbd_srv_opener *other;
 	bool free = true;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	for (other = s->openers; other < s->openers + IBNBD_SRV_OPENERS; other++) {
 		if (!other->name || !ibnbd_export_same(other->name, name))
 			continue;
@@ -115,6 +117,7 @@ static bool dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opene
 	}
 	if (free)
 		o->name = name;
+	spin_unlock(&s->lock);
 	return free;
 }
 
@@ -129,11 +132,12 @@ static bool dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opene
 static void dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 			    struct ibnbd_srv_open *open, bool answerable)
 {
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	if (open && (o->asked_again || !answerable))
 		WRITE_ONCE(open->unclaimed, jiffies ?: 1);
 	o->asked_again = false;
 	o->name = NULL;
+	spin_unlock(&s->lock);
 }
 
 static bool msg_reads(const struct ibtrs_srv_op *op)

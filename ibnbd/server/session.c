@@ -90,7 +90,7 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 	struct ibnbd_srv_open *found = NULL;
 	u32 i;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	for (i = 0; i <= s->mask && !found; i++) {
 		struct ibnbd_srv_open *open = session_slot(s, i);
 
@@ -102,6 +102,7 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 			found = open;
 		}
 	}
+	spin_unlock(&s->lock);
 	return found;
 }
 
@@ -110,10 +111,11 @@ struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 s
 {
 	struct ibnbd_srv_open *open;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	open = session_slot(s, slot);
 	if (open && (open->state != IBNBD_SRV_OPEN_LIVE || !percpu_ref_tryget_live(&open->ref)))
 		open = NULL;
+	spin_unlock(&s->lock);
 	return open;
 }
 
@@ -123,8 +125,12 @@ struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 s
  */
 bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
 {
-	guard(spinlock)(&s->lock);
-	return s->nr >= s->max_maps;
+	bool full;
+
+	spin_lock(&s->lock);
+	full = s->nr >= s->max_maps;
+	spin_unlock(&s->lock);
+	return full;
 }
 
 /**
@@ -140,7 +146,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 {
 	int err = -EMFILE;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	if (s->nr < s->max_maps) {
 		while (session_slot(s, s->next_id))
 			s->next_id++;
@@ -154,6 +160,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 		/* Until its place is released, the export admits no other writer. */
 		open->state = IBNBD_SRV_OPEN_CLOSING;
 	}
+	spin_unlock(&s->lock);
 	return err;
 }
 
@@ -177,13 +184,14 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	struct ibnbd_srv_session *s = open->session;
 	struct ibtrs_srv_op *op;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	op = open->close_op;
 	open->close_op = NULL;
 	open->state = IBNBD_SRV_OPEN_RELEASED;
 	*gone = open->given_up || open->lost || session_is_down(s);
 	if (*gone)
 		session_unpublish(s, open);
+	spin_unlock(&s->lock);
 	return op;
 }
 
@@ -258,10 +266,13 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
 	struct ibnbd_srv_session *s = priv;
 	struct ibnbd_srv_open *open;
+	bool given_up;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	open = session_entry(s, group - 1);
-	return !open || open->state != IBNBD_SRV_OPEN_LIVE;
+	given_up = !open || open->state != IBNBD_SRV_OPEN_LIVE;
+	spin_unlock(&s->lock);
+	return given_up;
 }
 
 /**
@@ -277,16 +288,21 @@ void ibnbd_srv_session_give_up(void *priv, u32 group)
 {
 	struct ibnbd_srv_session *s = priv;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	ibnbd_srv_open_lose(
 		session_entry(s, group - 1),
 		"it has not ended its requests, and its client cannot come back before that");
+	spin_unlock(&s->lock);
 }
 
 static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
-	guard(spinlock)(&s->lock);
-	return ibnbd_srv_open_kill(open);
+	bool live;
+
+	spin_lock(&s->lock);
+	live = ibnbd_srv_open_kill(open);
+	spin_unlock(&s->lock);
+	return live;
 }
 
 /**
@@ -421,7 +437,7 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 {
 	struct ibnbd_srv_open *open, *gone = NULL;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	s->left_open |= session_left_open(s, slot);
 	open = session_slot(s, slot);
 	if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
@@ -430,13 +446,18 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 	} else if (open) {
 		ibnbd_srv_open_kill(open);
 	}
+	spin_unlock(&s->lock);
 	return gone;
 }
 
 static bool session_is_empty(struct ibnbd_srv_session *s)
 {
-	guard(spinlock)(&s->lock);
-	return !s->nr;
+	bool empty;
+
+	spin_lock(&s->lock);
+	empty = !s->nr;
+	spin_unlock(&s->lock);
+	return empty;
 }
 
 /**

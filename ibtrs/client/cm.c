@@ -384,8 +384,9 @@ static int cm_resolve(struct ibtrs_clt_conn *conn)
 static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 {
 	struct ibtrs_clt_conn *conn = &path->conns[cid];
+	int err;
 
-	guard(mutex)(&conn->lock);
+	mutex_lock(&conn->lock);
 	conn->path = path;
 	conn->c.cid = cid;
 	conn->polled = cid > path->clt->nr_irq_conns;
@@ -394,7 +395,9 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 	conn->probe_cqe.done = ibtrs_clt_probe_done;
 	conn->established = false;
 	conn->dead = false;
-	return cm_resolve(conn);
+	err = cm_resolve(conn);
+	mutex_unlock(&conn->lock);
+	return err;
 }
 
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)

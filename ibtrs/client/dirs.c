@@ -87,8 +87,9 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 
 void ibtrs_clt_dirs_session_unlist(struct ibtrs_clt *clt)
 {
-	guard(mutex)(&sessions_lock);
+	mutex_lock(&sessions_lock);
 	list_del(&clt->entry);
+	mutex_unlock(&sessions_lock);
 }
 
 void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg)

@@ -85,7 +85,7 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 
 	if (err)
 		return err;
-	guard(mutex)(&clt->lock);
+	mutex_lock(&clt->lock);
 	if (!clt->slots.depth) {
 		/* An unaligned I/O touches one page more than its length says. */
 		clt->max_segments =
@@ -102,6 +102,7 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 		*why = "the server or the RDMA device accepts only smaller I/O on this path: unmap and map again";
 		err = -EPROTO;
 	}
+	mutex_unlock(&clt->lock);
 	return err;
 }
 
@@ -134,11 +135,12 @@ void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
 
-	guard(mutex)(&clt->lock);
+	mutex_lock(&clt->lock);
 	path->loose = true;
 	/* The task that took the path off the list has read path->loose already. */
 	if (list_empty(&path->entry))
 		clt->loose = true;
+	mutex_unlock(&clt->lock);
 }
 
 void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
@@ -175,15 +177,17 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_link_parked(struct ibtrs_clt *clt)
 {
-	guard(mutex)(&clt->lock);
+	mutex_lock(&clt->lock);
 	if (clt->opened && ibtrs_clt_is_up(clt))
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_REPLAY);
+	mutex_unlock(&clt->lock);
 }
 
 void ibtrs_clt_link_retry_work(struct work_struct *work)
 {
 	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, want.work);
 
-	guard(mutex)(&clt->lock);
+	mutex_lock(&clt->lock);
 	ibtrs_clt_link_retry(clt, NULL);
+	mutex_unlock(&clt->lock);
 }

@@ -76,13 +76,14 @@ static bool paths_started(struct ibtrs_clt_path *path, bool keep)
 {
 	struct ibtrs_clt *clt = path->clt;
 
-	guard(mutex)(&clt->lock);
+	mutex_lock(&clt->lock);
 	/* A closing session removes the path itself. */
 	keep = keep || clt->closing;
 	if (!keep)
 		paths_take_off(path);
 	else if (path->stage == IBTRS_CLT_PATH_STARTING)
 		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
+	mutex_unlock(&clt->lock);
 	return keep;
 }
 
@@ -91,13 +92,14 @@ int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path)
 	struct ibtrs_clt *clt = path->clt;
 	int err = 0;
 
-	guard(mutex)(&clt->lock);
+	mutex_lock(&clt->lock);
 	if (path->stage == IBTRS_CLT_PATH_LEAVING)
 		err = -ENODEV;
 	else if (path->stage == IBTRS_CLT_PATH_STARTING)
 		err = -EBUSY;
 	else
 		paths_take_off(path);
+	mutex_unlock(&clt->lock);
 	return err;
 }
 

@@ -94,8 +94,9 @@ bool ibtrs_clt_is_up(struct ibtrs_clt *clt)
 {
 	bool up;
 
-	guard(rcu)();
+	rcu_read_lock();
 	up = rcu_dereference(clt->up)->n;
+	rcu_read_unlock();
 	return up;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_is_up);
@@ -104,8 +105,9 @@ u32 ibtrs_clt_gen(struct ibtrs_clt *clt)
 {
 	u32 gen;
 
-	guard(rcu)();
+	rcu_read_lock();
 	gen = rcu_dereference(clt->up)->gen;
+	rcu_read_unlock();
 	return gen;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_gen);

@@ -65,10 +65,11 @@ static bool port_ask(const struct ibtrs_clt_path *path, bool (*what)(const struc
 
 	if (!ifindex)
 		return false;
-	guard(rcu)();
+	rcu_read_lock();
 	dev = dev_get_by_index_rcu(&init_net, ifindex);
 	if (dev)
 		yes = what(dev);
+	rcu_read_unlock();
 	return yes;
 }
 

@@ -105,7 +105,7 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 
 	req->cpu = raw_smp_processor_id();
 	cid = req_cid(req, clt);
-	guard(rcu)();
+	rcu_read_lock();
 	set = rcu_dereference(clt->up);
 	if (likely(!gen || set->gen == gen)) {
 		while ((path = ibtrs_clt_pathset_pick(clt, set, cid, tried))) {
@@ -114,6 +114,7 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 				break;
 		}
 	}
+	rcu_read_unlock();
 	return err;
 }
 
@@ -353,7 +354,7 @@ void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 	u32 i;
 
 	/* A path is freed a grace period after the last request left it. */
-	guard(rcu)();
+	rcu_read_lock();
 	for (i = 0; i < s->nr_user; i++) {
 		if (!req_matches(&s->reqs[i], match, arg))
 			continue;
@@ -361,5 +362,6 @@ void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 		if (conn)
 			ibtrs_clt_path_fail(conn->path, -ECONNABORTED, why);
 	}
+	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_break);

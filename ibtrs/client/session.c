@@ -109,13 +109,14 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 	int n = 0;
 	u32 i;
 
-	guard(rcu)();
+	rcu_read_lock();
 	set = rcu_dereference(clt->up);
 	/* Pairs with the shrinking in place in pathset.c. */
 	for (i = 0; i < smp_load_acquire(&set->n); i++) {
 		conn = &READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index];
 		n += ibtrs_clt_conn_poll(conn);
 	}
+	rcu_read_unlock();
 	return n;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_poll);
@@ -263,9 +264,10 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 			pr_warn("ibtrs %s: %s: not up yet (%d), trying on\n", clt->name, path->name,
 				err);
 	}
-	guard(mutex)(&clt->lock);
+	mutex_lock(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry)
 		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
+	mutex_unlock(&clt->lock);
 	return 0;
 }
 

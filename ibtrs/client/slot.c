@@ -232,14 +232,16 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_slot_give);
 
 static int slot_take_own(struct ibtrs_clt_slots *s, unsigned int leave)
 {
+	unsigned long flags;
 	int bit, slot = -EAGAIN;
 
-	guard(spinlock_irqsave)(&s->lock);
+	spin_lock_irqsave(&s->lock, flags);
 	if (hweight_long(s->own_free) > leave) {
 		bit = __ffs(s->own_free);
 		s->own_free &= ~BIT(bit);
 		slot = s->nr_user + bit;
 	}
+	spin_unlock_irqrestore(&s->lock, flags);
 	return slot;
 }
 

@@ -57,20 +57,22 @@ void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic
 	const struct ibtrs_clt_traffic *base = &s->traffic_base;
 	unsigned int d;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	stats_sum(s, t);
 	for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
 		t->cnt[d] -= base->cnt[d];
 		t->bytes[d] -= base->bytes[d];
 	}
 	t->failovers -= base->failovers;
+	spin_unlock(&s->lock);
 }
 
 void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad)
 {
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	*ok = READ_ONCE(s->reconnects_ok) - s->ok_base;
 	*bad = READ_ONCE(s->reconnects_bad) - s->bad_base;
+	spin_unlock(&s->lock);
 }
 
 static u64 stats_from(const struct ibtrs_clt_stats *s, unsigned int cpu)
@@ -90,9 +92,12 @@ static u64 stats_to(const struct ibtrs_clt_stats *s, unsigned int cpu)
 u64 ibtrs_clt_stats_migrated(struct ibtrs_clt_stats *s, unsigned int cpu, bool to)
 {
 	const struct ibtrs_clt_migr_base *base = &s->migr_base[cpu];
+	u64 n;
 
-	guard(spinlock)(&s->lock);
-	return to ? stats_to(s, cpu) - base->to : stats_from(s, cpu) - base->from;
+	spin_lock(&s->lock);
+	n = to ? stats_to(s, cpu) - base->to : stats_from(s, cpu) - base->from;
+	spin_unlock(&s->lock);
+	return n;
 }
 
 /* The number in flight is not reset: those requests are still in flight. */
@@ -100,7 +105,7 @@ void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what)
 {
 	unsigned int cpu;
 
-	guard(spinlock)(&s->lock);
+	spin_lock(&s->lock);
 	if (what & IBTRS_CLT_STATS_TRAFFIC)
 		stats_sum(s, &s->traffic_base);
 	if (what & IBTRS_CLT_STATS_RECONNECTS) {
@@ -114,4 +119,5 @@ void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what)
 		if (what & IBTRS_CLT_STATS_MIGR_TO)
 			s->migr_base[cpu].to = stats_to(s, cpu);
 	}
+	spin_unlock(&s->lock);
 }

@@ -55,13 +55,14 @@ bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 
 	if (!path->early)
 		return false;
-	guard(spinlock)(&turn->lock);
+	spin_lock(&turn->lock);
 	if (!turn->next) {
 		turn->next = path;
 		turn->next_end = jiffies + TURN_NEXT;
 	}
 	if (turn->holder)
 		ibtrs_clt_path_hasten(turn->holder);
+	spin_unlock(&turn->lock);
 	return true;
 }
 
@@ -69,17 +70,19 @@ void ibtrs_clt_turn_up(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_turn *turn = &path->clt->turn;
 
-	guard(spinlock)(&turn->lock);
+	spin_lock(&turn->lock);
 	turn->next = NULL;
 	if (turn->holder == path)
 		turn->holder = NULL;
+	spin_unlock(&turn->lock);
 }
 
 void ibtrs_clt_turn_end(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_turn *turn = &path->clt->turn;
 
-	guard(spinlock)(&turn->lock);
+	spin_lock(&turn->lock);
 	if (turn->holder == path)
 		turn->holder = NULL;
+	spin_unlock(&turn->lock);
 }

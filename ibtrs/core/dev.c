@@ -81,12 +81,13 @@ void ibtrs_dev_put(struct ibtrs_dev *dev)
 	if (!dev)
 		return;
 	pool = dev->pool;
-	guard(mutex)(&pool->lock);
+	mutex_lock(&pool->lock);
 	if (refcount_dec_and_test(&dev->ref)) {
 		list_del(&dev->entry);
 		ib_dealloc_pd(dev->pd);
 		kfree(dev);
 	}
+	mutex_unlock(&pool->lock);
 }
 
 void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp)

@@ -222,7 +222,7 @@ static void fault_arm(enum ibtrs_fault_point p, const struct fault_rule *r)
 {
 	bool was, is = r->fault.action;
 
-	guard(mutex)(&fault_write_lock);
+	mutex_lock(&fault_write_lock);
 	spin_lock_irq(&fault_lock);
 	was = fault_rules[p].fault.action;
 	fault_rules[p] = *r;
@@ -231,6 +231,7 @@ static void fault_arm(enum ibtrs_fault_point p, const struct fault_rule *r)
 		static_branch_inc(&ibtrs_fault_key);
 	else if (was && !is)
 		static_branch_dec(&ibtrs_fault_key);
+	mutex_unlock(&fault_write_lock);
 }
 
 static ssize_t fault_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)

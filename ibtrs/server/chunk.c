@@ -202,10 +202,11 @@ static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 {
 	struct ibtrs_srv_chunks *c;
 
-	guard(spinlock)(&shelf_lock);
+	spin_lock(&shelf_lock);
 	c = shelf_find(path);
 	if (c)
 		shelf_remove(c);
+	spin_unlock(&shelf_lock);
 	return c;
 }
 
@@ -214,12 +215,13 @@ static u64 shelf_take_queues(const struct ibtrs_srv_path *path)
 	struct ibtrs_srv_chunks *c;
 	u64 bytes;
 
-	guard(spinlock)(&shelf_lock);
+	spin_lock(&shelf_lock);
 	c = shelf_find(path);
 	bytes = c ? c->queues : 0;
 	if (c)
 		c->queues = 0;
 	shelf_bytes -= bytes;
+	spin_unlock(&shelf_lock);
 	return bytes;
 }
 
@@ -251,12 +253,13 @@ static struct ibtrs_srv_chunks *shelf_take_oldest(u64 max)
 {
 	struct ibtrs_srv_chunks *c;
 
-	guard(spinlock)(&shelf_lock);
+	spin_lock(&shelf_lock);
 	c = list_first_entry_or_null(&shelf, struct ibtrs_srv_chunks, entry);
 	if (c && (shelf_bytes > max || time_after_eq(jiffies, c->expires)))
 		shelf_remove(c);
 	else
 		c = NULL;
+	spin_unlock(&shelf_lock);
 	return c;
 }
 
@@ -282,9 +285,10 @@ static void shelf_put(struct ibtrs_srv_chunks *c)
 static void chunk_expire(struct work_struct *work)
 {
 	shelf_tidy(U64_MAX);
-	guard(spinlock)(&shelf_lock);
+	spin_lock(&shelf_lock);
 	if (!list_empty(&shelf))
 		queue_delayed_work(ibtrs_srv.quick_wq, &shelf_work, HZ);
+	spin_unlock(&shelf_lock);
 }
 
 void ibtrs_srv_chunk_empty_shelf(void)
@@ -346,7 +350,7 @@ static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
 	struct ibtrs_srv_chunks *c = NULL;
 	struct ibtrs_srv_path *other;
 
-	guard(rcu)();
+	rcu_read_lock();
 	spin_lock(&shelf_lock);
 	list_for_each_entry_rcu(other, &path->session->paths, entry) {
 		c = other != path ? other->chunks : NULL;
@@ -356,6 +360,7 @@ static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
 		}
 	}
 	spin_unlock(&shelf_lock);
+	rcu_read_unlock();
 	return c;
 }
 
@@ -364,12 +369,13 @@ static bool chunks_let_go(struct ibtrs_srv_path *path)
 {
 	bool used;
 
-	guard(spinlock)(&shelf_lock);
+	spin_lock(&shelf_lock);
 	used = path->chunks->borrowers;
 	if (used)
 		path->chunks->borrowers--;
 	path->chunks = NULL;
 	WRITE_ONCE(path->chunk_bytes, 0);
+	spin_unlock(&shelf_lock);
 	return used;
 }
 

@@ -26,9 +26,10 @@ static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	path->info_len = wc->byte_len;
 	/* The close work cancels info_work a grace period after the state has changed. */
-	guard(rcu)();
+	rcu_read_lock();
 	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTING)
 		queue_work(ibtrs_srv.info_wq, &path->info_work);
+	rcu_read_unlock();
 }
 
 /* INFO_REQ is one SEND into the one buffer of cid 0. */

@@ -131,11 +131,13 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
 bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
+	unsigned long flags;
 	bool mine;
 
-	guard(spinlock_irqsave)(&s->lock);
+	spin_lock_irqsave(&s->lock, flags);
 	mine = !x->busy;
 	x->busy = true;
+	spin_unlock_irqrestore(&s->lock, flags);
 	return mine;
 }
 
@@ -145,12 +147,13 @@ void ibtrs_srv_op_let_go(struct ibtrs_srv_opx *x)
 	struct ibtrs_srv_opx *next;
 	bool run = false;
 
-	guard(rcu)();
+	rcu_read_lock();
 	spin_lock_irq(&s->lock);
 	next = op_leave(x, &run);
 	spin_unlock_irq(&s->lock);
 	if (next)
 		op_next(next, run);
+	rcu_read_unlock();
 }
 
 /* ---- the beginning ------------------------------------------------------ */
@@ -217,8 +220,9 @@ static void op_run(struct ibtrs_srv_opx *x)
 /* Ends the op without an answer: its path is closing. */
 static void op_drop(struct ibtrs_srv_opx *x)
 {
-	guard(rcu)();
+	rcu_read_lock();
 	ibtrs_srv_op_release(x);
+	rcu_read_unlock();
 }
 
 static void op_parked_work(struct work_struct *work)

@@ -141,9 +141,10 @@ static void path_begin_waiting(struct ibtrs_srv_path *path)
 	path->waits_since = jiffies;
 	path->told_at = jiffies;
 	/* An op that ends may queue the end work first, which then waits for this reader. */
-	guard(rcu)();
+	rcu_read_lock();
 	smp_store_mb(path->waiting, true);	/* pairs with ibtrs_srv_path_op_ended() */
 	queue_delayed_work(ibtrs_srv.wq, &path->end_work, 0);
+	rcu_read_unlock();
 }
 
 /* The op of slot @busy_from has not ended. */

@@ -240,11 +240,13 @@ static int reply_post(struct ibtrs_srv_opx *x)
 static struct ibtrs_srv_opx *reply_pop(struct ibtrs_srv_conn *conn)
 {
 	struct ibtrs_srv_opx *x;
+	unsigned long flags;
 
-	guard(spinlock_irqsave)(&conn->wait_lock);
+	spin_lock_irqsave(&conn->wait_lock, flags);
 	x = list_first_entry_or_null(&conn->wait, struct ibtrs_srv_opx, wait);
 	if (x)
 		list_del(&x->wait);
+	spin_unlock_irqrestore(&conn->wait_lock, flags);
 	return x;
 }
 
@@ -304,22 +306,25 @@ static void reply_or_wait(struct ibtrs_srv_opx *x)
 
 void ibtrs_srv_reply(struct ibtrs_srv_opx *x)
 {
-	guard(rcu)();
+	rcu_read_lock();
 	x->invalidating = false;
 	reply_or_wait(x);
+	rcu_read_unlock();
 }
 
 void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x)
 {
-	guard(rcu)();
+	rcu_read_lock();
 	x->invalidating = true;
 	reply_or_wait(x);
+	rcu_read_unlock();
 }
 
 void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn)
 {
-	guard(rcu)();
+	rcu_read_lock();
 	reply_flush(conn);
+	rcu_read_unlock();
 }
 
 void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn)
@@ -458,6 +463,13 @@ static noinline bool reply_fault(struct ibtrs_srv_opx *x)
 	}
 }
 
+/**
+ * ibtrs_srv_op_reply() - answer a request and give the op back
+ * @op: must not be touched afterwards
+ * @err: 0 or negative errno; with 0 a read sends all of its data_len bytes
+ *
+ * Any context. If the path is closing, the op ends without a reply.
+ */
 void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
 {
 	struct ibtrs_srv_opx *x = container_of(op, struct ibtrs_srv_opx, op);

@@ -218,11 +218,12 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)
 	struct ibtrs_srv_session *s = path->session;
 	int err = 0;
 
-	guard(mutex)(&s->up_lock);
+	mutex_lock(&s->up_lock);
 	if (!s->up)
 		err = session_first_up(s, path, why);
 	else if (!s->sysfs_dev)		/* removed when the client was lost */
 		err = ibtrs_srv_sysfs_session_add(s);
+	mutex_unlock(&s->up_lock);
 	return err;
 }
 
@@ -296,9 +297,10 @@ void ibtrs_srv_session_close(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
 
-	guard(rcu)();
+	rcu_read_lock();
 	list_for_each_entry_rcu(path, &s->paths, entry)
 		ibtrs_srv_path_close(path, "closed by the server");
+	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
 
@@ -337,12 +339,21 @@ void ibtrs_srv_close_not_allowed(void)
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_close_not_allowed);
 
+/**
+ * ibtrs_srv_session_event() - tell the client something (protocol 8.3)
+ * @s: session
+ * @kind: enum ibtrs_event_kind
+ * @id: device id
+ *
+ * An event is only a hint: it may be lost. A client that did not negotiate EVENTS gets nothing. Any
+ * context.
+ */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 {
 	u32 imm = ibtrs_imm_event(kind, id);
 	struct ibtrs_srv_path *path;
 
-	guard(rcu)();
+	rcu_read_lock();
 	list_for_each_entry_rcu(path, &s->paths, entry) {
 		struct ibtrs_srv_conn *service = &path->conns[0];
 
@@ -353,6 +364,7 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 		if (!ibtrs_conn_send_imm(&service->c, &service->send_cqe, imm))
 			break;
 	}
+	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
 
@@ -367,9 +379,10 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 	struct ibtrs_srv_path *path;
 	bool up = false;
 
-	guard(rcu)();
+	rcu_read_lock();
 	list_for_each_entry_rcu(path, &s->paths, entry)
 		up |= ibtrs_srv_path_up(path);
+	rcu_read_unlock();
 	return up;
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
