@@ -38,6 +38,7 @@ LOST_QP = (r"Workqueue: events rxe_qp_do_cleanup|BUG: kernel NULL pointer derefe
 STUCK = r"no end after \d+ s of|gave up waiting for|is still there after unmap|not within \d+ s"
 CLOSED = "path closed: a send queue is stuck"
 TRIES = 3
+NOT_SENT, NOT_SENT_TRIES = "RTRS failed to transfer IO, err: -103", 8
 FEW, FULL = "max_paths_half_open=8", "refused 28"
 
 
@@ -269,14 +270,26 @@ class Pair:
                         "| tr -d '\\0' | uniq)\"; done")
         self.t.eq(got, "\n".join(lines), "pieces of the disk")
 
+    def verify_two(self, *devs):
+        """Verified I/O on two disks of a session at a time.  The kernel's client of 7.2 fails some
+        that it has not sent (docs/protocol.md 10.8); what it has sent is to be right."""
+        tries = NOT_SENT_TRIES if self.family == KERNEL and series(self.t) >= (7, 2) else 1
+        for left in reversed(range(tries)):
+            news = news_from_here(self.t, [self.c])
+            rc, out = self.c.rc("fio_verify {} 512k {} & a=$!; fio_verify {} 512k {} --offset=1m & "
+                                "wait $a; wait $!".format(devs[0], MIXED, devs[1], MIXED), 45)
+            if not (rc and left and "Input/output error" in out and NOT_SENT in news()):
+                break
+            self.t.log(f"not sent: {out}")
+        self.t.eq(rc, 0, f"verified I/O on both: {out}")
+
     def check_two(self, one):
         """Two disks share a session and do not mix."""
         c, t = self.c, self.t
         two = self.map("testdisk1")
         t.ok(two != one, "another disk")
         t.eq(self.attr(two, self.client[7:-1] + "/session"), "s1", "its session")
-        c.sh(f"fio_verify {one} 512k {MIXED} & a=$!; "
-             f"fio_verify {two} 512k {MIXED} --offset=1m & wait $a; wait $!", timeout=45)
+        self.verify_two(one, two)
         c.sh(f"echo one | dd of={one} bs=512 conv=sync oflag=direct status=none; "
              f"echo two | dd of={two} bs=512 conv=sync oflag=direct status=none")
         t.eq(self.s.sh("for i in 0 1; do head -c 3 /dev/testdisk$i; echo; done"), "one\ntwo",
