@@ -342,8 +342,9 @@ class Pair:
                       "tell() { for p in /sys/class/rtrs-client/s1/paths/*; do "
                       "grep -qx connected $p/state || echo 1 > $p/reconnect & done; "
                       "wait; paths_up s1 2; }; wait_for 100 tell; "
-                      f"[ $(dev_attr {dev} state) = open ] || "
-                      f"echo 1 > /sys/block/{dev[5:]}/rnbd/remap_device", timeout=200)
+                      f"opened() {{ [ $(dev_attr {dev} state) = open ] || "
+                      f"{{ echo 1 > /sys/block/{dev[5:]}/rnbd/remap_device || :; false; }}; }}; "
+                      "wait_for 60 opened", timeout=300)
 
     def faults(self, dev):
         """What may befall one of two paths, and both, under the integrity checker.  No end of ours
