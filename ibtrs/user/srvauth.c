@@ -284,12 +284,13 @@ static void knock_proof(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 
 void ibtrs_srv_knock_message(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 {
-	if (wc->op == IBTRS_FRAME_SEND && conn->knock->step == KNOCK_HELLO)
-		knock_hello(conn, wc);
-	else if (wc->op == IBTRS_FRAME_SEND && conn->knock->step == KNOCK_PROOF)
-		knock_proof(conn, wc);
-	else
+	/* What a client says while its refusal waits is ignored. */
+	if (wc->op != IBTRS_FRAME_SEND || conn->knock->step == KNOCK_SAID)
 		ibtrs_srv_conn_kill(conn);
+	else if (conn->knock->step == KNOCK_HELLO)
+		knock_hello(conn, wc);
+	else if (conn->knock->step == KNOCK_PROOF)
+		knock_proof(conn, wc);
 }
 
 int ibtrs_srv_knock(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc, u8 *ext,

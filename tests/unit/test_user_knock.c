@@ -154,7 +154,19 @@ UNIT_TEST(messages_out_of_order)
 	CHECK(knock_begin(&k, srv, 1));
 	raw_send(&k.p.r, IBTRS_FRAME_SEND, 0, 0, 0, &k.proof, 39);
 	raw_poll(&k.p);
+	CHECK_EQ(say(&k.p, IBTRS_FRAME_SEND, &k.proof, sizeof(k.proof)), 0);
+	CHECK_EQ(knock_verdict(&k, text, &ms), -EKEYREJECTED);
+	CHECK_STR(text, "the second message is no proof");
+	CHECK_EQ(ms, 1000);
+	/* The verdict was the last word. */
 	CHECK_EQ(say(&k.p, IBTRS_FRAME_SEND, &k.proof, sizeof(k.proof)), -1);
+	raw_path_end(&k.p);
+
+	UNIT_ROW("a write while the refusal waits");
+	CHECK(knock_begin(&k, srv, 1));
+	raw_send(&k.p.r, IBTRS_FRAME_SEND, 0, 0, 0, &k.proof, 39);
+	raw_poll(&k.p);
+	CHECK_EQ(say(&k.p, IBTRS_FRAME_WRITE_IMM, NULL, 0), -1);
 	raw_path_end(&k.p);
 
 	UNIT_ROW("a write");
