@@ -9,7 +9,7 @@ programs under test, and the module index over all of them.  It is made afresh e
 An ELF vmlinux boots by PVH: no BIOS, no decompression in the guest,
 half the time of a bzImage under TCG.
 """
-import fcntl, gzip, hashlib, lzma, os, re, shutil, struct, subprocess, tempfile
+import fcntl, gzip, hashlib, lzma, os, re, shutil, struct, subprocess, tempfile, threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -140,7 +140,7 @@ def compiled(source, *flags):
            / f"{source.stem}-{hashlib.sha1(text + repr(flags).encode()).hexdigest()[:10]}")
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
-        part = f"{out}.{os.getpid()}"
+        part = f"{out}.{os.getpid()}.{threading.get_ident()}"
         subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-o", part, source, *flags], check=True)
         os.replace(part, out)
     return out

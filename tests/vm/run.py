@@ -135,39 +135,49 @@ class Runner:
                 case = self.todo.get_nowait()
             except queue.Empty:
                 break
-            kind = self.kind(case)
-            if machines and (machines.kind != kind or not machines.clean
-                             or (case.fresh and machines.used)):
-                machines.off()
-                machines = None
-            t0 = time.monotonic()
-            missing = [m for m in case.needs if not self.has_module(m)]
-            if missing:
-                status = "fail" if self.o.broken & set(missing) else "skip"
-                self.report(Result(case.name, status, 0, "no module " + ", ".join(missing)))
-                continue
             try:
-                if machines is None:
-                    machines = Machines(self.boot, kind,
-                                        self.logdir / "machines" / f"{number}-{case.name}")
-                    with self.lock:
-                        self.sets.append(machines)
-                    if case.vms:
-                        seconds = machines.boot()
-                        with self.lock:
-                            self.boots, self.boot_seconds = (self.boots + 1,
-                                                             self.boot_seconds + seconds)
-            except vm.VMError as e:
-                self.report(Result(case.name, "fail", time.monotonic() - t0,
-                                   f"the rig did not start: {e}"))
-                continue
-            self.report(self.one(case, machines))
-            if case.fresh:
-                machines.clean = False
+                machines = self.take(case, machines, number)
+            except Exception:
+                self.report(Result(case.name, "fail", 0, traceback.format_exc()))
+                machines = None     # run() ends those that it had
         if machines:
             if self.o.keep and machines.vms:
                 self.shell("the last case has ended", machines)
             machines.off()
+
+    def take(self, case, machines, number):
+        """Run a case on the machines of the case before it, if they fit, or on new ones; returns
+        them."""
+        kind = self.kind(case)
+        if machines and (machines.kind != kind or not machines.clean
+                         or (case.fresh and machines.used)):
+            machines.off()
+            machines = None
+        t0 = time.monotonic()
+        missing = [m for m in case.needs if not self.has_module(m)]
+        if missing:
+            status = "fail" if self.o.broken & set(missing) else "skip"
+            self.report(Result(case.name, status, 0, "no module " + ", ".join(missing)))
+            return machines
+        try:
+            if machines is None:
+                machines = Machines(self.boot, kind,
+                                    self.logdir / "machines" / f"{number}-{case.name}")
+                with self.lock:
+                    self.sets.append(machines)
+                if case.vms:
+                    seconds = machines.boot()
+                    with self.lock:
+                        self.boots, self.boot_seconds = (self.boots + 1,
+                                                         self.boot_seconds + seconds)
+        except vm.VMError as e:
+            self.report(Result(case.name, "fail", time.monotonic() - t0,
+                               f"the rig did not start: {e}"))
+            return machines
+        self.report(self.one(case, machines))
+        if case.fresh:
+            machines.clean = False
+        return machines
 
     @staticmethod
     def kind(case):

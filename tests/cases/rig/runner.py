@@ -3,7 +3,7 @@ import kmsg
 import selftest
 
 description = ("the runner finds planted faults: a failing job, a kernel warning, a hang, a panic, "
-               "a wrong value, a race, a flaky case")
+               "a wrong value, a race, a mistake in the rig, a flaky case")
 long = True
 crowd = True
 vms = 0
@@ -23,6 +23,7 @@ PLANTED = {
     "913-race": (r"\A    client: kernel log:\n"
                  r".*KCSAN: data-race in rxe_completer \[rdma_rxe\] / "
                  r"ibtrs_planted \[ibtrs_client\](.*\n)*?.*={60}\n\Z"),
+    "915-worker": r"TypeError: .*NoneType",
 }
 
 # what two CPUs say at once: one report, in which each of both needs its pardon
