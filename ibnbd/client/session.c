@@ -97,21 +97,16 @@ static void session_free_set(struct ibnbd_clt_session *s)
 
 static int session_connect(struct ibnbd_clt_session *s, const struct ibnbd_map *m)
 {
-	struct ibtrs_clt_opts opts = {
-		.port		= m->dest_port,
-		.hb_interval_ms	= m->hb_interval_ms,
-		.hb_misses	= m->hb_misses,
-		.max_reconnects	= m->max_reconnect_attempts,
-		.nr_poll_queues	= m->nr_poll_queues < 0 ? num_online_cpus() : m->nr_poll_queues,
-		.policy		= m->policy,
-		.reconnect_delay_ms = m->reconnect_delay_ms,
-		.reconnect_max_ms = m->reconnect_max_ms,
-	};
+#define SESSION_OPT(field) .field = m->field,
+	struct ibtrs_clt_opts opts = { IBNBD_SESSION_NUMBERS(SESSION_OPT) };
+#undef SESSION_OPT
 	char why[IBTRS_CLT_WHY_LEN] = "";
 	struct ibtrs_clt *clt;
 	int err;
 
 	strscpy(opts.auth, m->auth, sizeof(opts.auth));
+	if (m->nr_poll_queues < 0)
+		opts.nr_poll_queues = num_online_cpus();
 	if (opts.nr_poll_queues > num_possible_cpus())
 		return ibnbd_clt_refuse(-EINVAL, "nr_poll_queues=%d: this host has %u CPUs",
 					    m->nr_poll_queues, num_possible_cpus());

@@ -23,6 +23,7 @@ static const struct ibnbd_mapopt mapopt_rows[] = {
 		.key = _key, .alias = _alias, .kind = IBNBD_KIND_##_kind,			\
 		.min = _min, .max = _max, .def = _def, .flags = _flags, .words = _words,	\
 		.value = _value, .help = _help, .offset = offsetof(struct ibnbd_map, _field),	\
+		.size = sizeof(((struct ibnbd_map *)0)->_field),				\
 	},
 	IBNBD_MAPOPTS(MAPOPT_ROW)
 #undef MAPOPT_ROW

@@ -131,6 +131,17 @@ enum ibnbd_mapopt_id {
 	IBNBD_MAPOPT_COUNT
 };
 
+/* Numbers that belong to the session; struct ibtrs_clt_opts has them by the same names. */
+#define IBNBD_SESSION_NUMBERS(X) \
+X(dest_port) X(nr_poll_queues) X(hb_interval_ms) X(hb_misses) X(reconnect_delay_ms) \
+X(reconnect_max_ms) X(max_reconnect_attempts) X(policy)
+
+enum ibnbd_mapopt_bit {		/* of struct ibnbd_map, given */
+#define IBNBD_SESSION_BIT(field) 1u << IBNBD_OPT_##field |
+	IBNBD_SESSION_OPTS = IBNBD_SESSION_NUMBERS(IBNBD_SESSION_BIT) 1u << IBNBD_OPT_auth,
+#undef IBNBD_SESSION_BIT
+};
+
 enum {				/* flags of an option */
 	IBNBD_OPT_REQUIRED	= 0x1,
 	IBNBD_OPT_REPEAT	= 0x2,
@@ -141,9 +152,8 @@ enum {				/* flags of an option */
  * @given: bit 1 << IBNBD_OPT_x for each key that was set; all others hold their default
  *
  * The other fields are the keys of the table. WORD keys hold the enum of the same name.
- * max_reconnect_attempts, hb_*, reconnect_*, policy, auth, dest_port and nr_poll_queues belong to
- * the session. retain_mb sizes the session's pool: the first device that needs the pool decides.
- * All other keys belong to the device.
+ * The keys of IBNBD_SESSION_OPTS belong to the session. retain_mb sizes the session's pool: the
+ * first device that needs the pool decides. All other keys belong to the device.
  */
 struct ibnbd_map {
 	u32 given;
@@ -201,7 +211,7 @@ struct ibnbd_mapopt {
 	const char *words;	/* "a|b:synonym|c" */
 	const char *value;	/* placeholder in help */
 	const char *help;
-	u16 offset;		/* of the field in struct ibnbd_map */
+	u16 offset, size;	/* of the field in struct ibnbd_map */
 };
 
 const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count);

@@ -365,7 +365,7 @@ static int cm_resolve(struct ibtrs_clt_conn *conn)
 	struct rdma_cm_id *id;
 	int err;
 
-	err = cm_sockaddr(&path->addr.dst, path->clt->opts.port, false, &dst);
+	err = cm_sockaddr(&path->addr.dst, path->clt->opts.dest_port, false, &dst);
 	if (!err && has_src)
 		err = cm_sockaddr(&path->addr.src, 0, true, &src);
 	if (err)

@@ -134,7 +134,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	generate_random_uuid(clt->uuid);
 	if (opts)
 		clt->opts = *opts;
-	clt->opts.port = clt->opts.port ?: IBTRS_DEFAULT_PORT;
+	clt->opts.dest_port = clt->opts.dest_port ?: IBTRS_DEFAULT_PORT;
 	clt->opts.hb_interval_ms = clt->opts.hb_interval_ms ?: SESSION_HB_MS;
 	clt->opts.hb_misses = clt->opts.hb_misses ?: SESSION_HB_MISSES;
 	clt->backoff = ibtrs_backoff_default;
@@ -144,7 +144,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 		clt->backoff.held_max_ms = clt->opts.reconnect_max_ms;
 		clt->backoff.idle_max_ms = 8 * clt->opts.reconnect_max_ms;
 	}
-	clt->max_reconnects = opts ? opts->max_reconnects : -1;
+	clt->max_reconnects = opts ? opts->max_reconnect_attempts : -1;
 	clt->policy = opts ? opts->policy : IBTRS_MPATH_MIN_INFLIGHT;
 	clt->ops = ops;
 	clt->priv = priv;

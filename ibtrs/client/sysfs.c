@@ -112,7 +112,7 @@ IBTRS_ADMIN_ATTR_RW(mpath_policy);
 
 IBTRS_ADMIN_DEV_SHOW(uuid, "%pUb", session_of(d)->uuid)
 /* The value given when the session was opened, else the default. It never changes. */
-IBTRS_ADMIN_DEV_SHOW(dest_port, "%u", session_of(d)->opts.port)
+IBTRS_ADMIN_DEV_SHOW(dest_port, "%u", session_of(d)->opts.dest_port)
 IBTRS_ADMIN_DEV_SHOW(hb_interval_ms, "%u", session_of(d)->opts.hb_interval_ms)
 IBTRS_ADMIN_DEV_SHOW(hb_misses, "%u", session_of(d)->opts.hb_misses)
 IBTRS_ADMIN_DEV_SHOW(reconnect_delay_ms, "%u", session_of(d)->backoff.first_ms)

@@ -78,7 +78,7 @@ static void same_device(const struct maps_entry *a, const struct maps_entry *b)
 	MUST(!strcmp(a->map.sessname, b->map.sessname));
 	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++)
-		if (!maps_is_session_key(i) &&
+		if (!(IBNBD_SESSION_OPTS & 1u << i) &&
 		    (o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD))
 			MUST(maps_same_value(&a->map, &b->map, i));
 	MUST((a->given | 1u << MAPS_netdev) == (b->given | 1u << MAPS_netdev));

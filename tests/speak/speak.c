@@ -342,7 +342,7 @@ static int speak_begin(void)
 
 static int __init speak_init(void)
 {
-	struct ibtrs_clt_opts opts = { .max_reconnects = -1 };
+	struct ibtrs_clt_opts opts = { .max_reconnect_attempts = -1 };
 	struct ibtrs_addr_pair path;
 	const char *why;
 	int err;

@@ -9,10 +9,11 @@ SHOWN = "v1 vol/1 s1 path=ip:10.0.0.1 path=ip:10.0.0.2"
 
 @test
 def defaults_of_each_kind(w):
-    """A number, a word and a name, each whole."""
-    name = "k" * 63
-    w.conf(f"[defaults] hold=5 policy=rr auth={name} nofail\n{LINE}")
-    eq(w.run("maps", "show").out, f"{SHOWN} hold=5 policy=round-robin auth={name} nofail\n")
+    """A number, a word and names, each whole."""
+    name, group = "k" * 63, "g" * 64
+    w.conf(f"[defaults] hold=5 group={group} policy=rr auth={name} nofail\n{LINE}")
+    eq(w.run("maps", "show").out,
+       f"{SHOWN} hold=5 group={group} policy=round-robin auth={name} nofail\n")
 
 
 # What was meant as [defaults] ro, and is not.

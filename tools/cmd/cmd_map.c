@@ -195,15 +195,12 @@ static void map_save_session(struct maps_entry *e)
 	struct state_session *sess = state_session(s, e->map.sessname);
 	struct ibnbd_map live = { 0 };
 	uint32_t given = e->map.given;
-	size_t i, nr;
 
 	ibnbd_mapopt_init(&live);
 	if (sess && !e->map.nr_paths && !e->nr_hosts)
 		live_paths(&e->map, sess);
-	nr = sess && !live_session(&live, sess) ? MAPS_NR_SESSION_KEYS : 0;
-	for (i = 0; i < nr; i++)
-		if (!(given & 1u << maps_session_keys[i]))
-			maps_take_value(&e->map, &live, maps_session_keys[i]);
+	if (sess && !live_session(&live, sess))
+		maps_take_values(&e->map, &live, ~given & IBNBD_SESSION_OPTS);
 	live_terse(&e->map, given);
 }
 

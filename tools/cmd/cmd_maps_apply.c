@@ -107,11 +107,8 @@ static int apply_add_paths(const struct maps_entry *e, const struct state_sessio
 	 APPLY_BIT(failfast) | APPLY_BIT(io_timeout) | APPLY_BIT(policy) | \
 	 APPLY_BIT(max_reconnect_attempts) | APPLY_BIT(io_mode) | APPLY_BIT(input_mode))
 
-/* Is the option shared by a session? Then a line that does not give it accepts any value. */
-static bool apply_shared(enum ibnbd_mapopt_id id)
-{
-	return maps_is_session_key(id) || id == IBNBD_OPT_retain_mb;
-}
+/* A session shares these: a line that does not give one accepts any value. */
+#define APPLY_SHARED (IBNBD_SESSION_OPTS | APPLY_BIT(retain_mb))
 
 /* Warn of each option whose value differs and can be changed only by mapping the device anew. */
 static void apply_told(struct state *s, const struct maps_entry *e, const struct state_dev *d)
@@ -125,7 +122,7 @@ static void apply_told(struct state *s, const struct maps_entry *e, const struct
 		return;
 	for (id = 0; id < IBNBD_MAPOPT_COUNT; id++) {
 		if ((APPLY_DONE & 1u << id) ||
-		    (apply_shared(id) && !ibnbd_map_given(&e->map, id)))
+		    (APPLY_SHARED & 1u << id && !ibnbd_map_given(&e->map, id)))
 			continue;
 		now.given = want.given = 1u << id;
 		if (ibnbd_mapopt_format(&now, is, sizeof(is)) < 0 ||
@@ -133,7 +130,7 @@ static void apply_told(struct state *s, const struct maps_entry *e, const struct
 			continue;
 		say_warn("%s is mapped with %s, maps.conf says %s", e->name, is, says);
 		told = true;
-		shared |= apply_shared(id);
+		shared |= !!(APPLY_SHARED & 1u << id);
 	}
 	if (told)
 		say_hint(shared ? "ibnbd unmap %s and what else is mapped over session %s, then ibnbd maps apply" :

@@ -8,26 +8,6 @@
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
-const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS] = {
-	IBNBD_OPT_dest_port,
-	IBNBD_OPT_nr_poll_queues,
-	IBNBD_OPT_hb_interval_ms,
-	IBNBD_OPT_hb_misses,
-	IBNBD_OPT_reconnect_delay_ms,
-	IBNBD_OPT_reconnect_max_ms,
-	IBNBD_OPT_max_reconnect_attempts,
-	IBNBD_OPT_policy,
-	IBNBD_OPT_auth,
-};
-
-bool maps_is_session_key(enum ibnbd_mapopt_id id)
-{
-	for (size_t i = 0; i < MAPS_NR_SESSION_KEYS; i++)
-		if (maps_session_keys[i] == id)
-			return true;
-	return false;
-}
-
 /* FILE:LINE for a message. Slow: it counts the lines of the file up to @at. */
 static char *check_where(const struct maps *m, struct maps_at at)
 {
@@ -115,8 +95,9 @@ static void check_session(struct maps *m, struct maps_entry *e, const struct map
 	if (before->bad || e->bad || !check_same_session(e, before))
 		return;
 	table = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < MAPS_NR_SESSION_KEYS; i++)
-		check_session_key(m, e, before, &table[maps_session_keys[i]], maps_session_keys[i]);
+	for (i = 0; i < nr; i++)
+		if (IBNBD_SESSION_OPTS & 1u << i)
+			check_session_key(m, e, before, &table[i], i);
 	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
 		where = check_where(m, before->line);
 		maps_bad(m, e, e->session_at,

@@ -229,9 +229,7 @@ static void conf_session(struct maps *m, struct maps_entry *e)
 
 static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)
 {
-	for (int i = 0; i < IBNBD_MAPOPT_COUNT; i++)
-		if (ibnbd_map_given(&d->map, i) && !ibnbd_map_given(&e->map, i))
-			maps_take_value(&e->map, &d->map, i);
+	maps_take_values(&e->map, &d->map, d->map.given & ~e->map.given);
 	for (int j = 0; j < MAPS_NR_OPTIONS; j++) {
 		if (!maps_given(d, j) || maps_given(e, j) ||
 		    (j == MAPS_wait && maps_given(e, MAPS_nowait)) ||

@@ -179,10 +179,6 @@ void maps_refuse(struct maps *m, size_t file, char *msg, char *hint);
 /* Drop the entries from @first on. */
 void maps_drop(struct maps *m, size_t first);
 void maps_check(struct maps *m);
-/* The options that belong to the session, not to the device. */
-#define MAPS_NR_SESSION_KEYS	9
-extern const enum ibnbd_mapopt_id maps_session_keys[MAPS_NR_SESSION_KEYS];
-bool maps_is_session_key(enum ibnbd_mapopt_id id);
 /* A usable entry, or NULL. */
 struct maps_entry *maps_find(struct maps *m, const char *name);
 struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path);
@@ -253,7 +249,8 @@ bool maps_size(const char *s, int64_t *bytes);
  */
 bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
 		     enum ibnbd_mapopt_id id);
-void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ibnbd_mapopt_id id);
+/* Gives @to the values that @from has of the options whose bits are in @opts. */
+void maps_take_values(struct ibnbd_map *to, const struct ibnbd_map *from, uint32_t opts);
 /* Are there but letters, digits and @others in it? */
 bool maps_made_of(const char *s, const char *others);
 /* A name as a part of a unit's name, as systemd-escape writes it. Allocated. */

@@ -203,20 +203,16 @@ static void saved_complete(const struct maps_saved *s, struct maps_entry *e, boo
 	const struct maps_entry *o;
 
 	for (o = s->will; o < s->will + s->nr; o++) {
+		uint32_t opts = o->map.given & ~e->map.given & IBNBD_SESSION_OPTS;
+
 		if (!saved_beside(o, e))
 			continue;
 		if (!saved_has_path(e))
 			saved_take_paths(e, o);
-		for (size_t i = 0; i < MAPS_NR_SESSION_KEYS; i++) {
-			enum ibnbd_mapopt_id id = maps_session_keys[i];
-
-			if (!ibnbd_map_given(&o->map, id) || ibnbd_map_given(&e->map, id))
-				continue;
-			if (live)
-				e->map.given |= 1u << id;
-			else
-				maps_take_value(&e->map, &o->map, id);
-		}
+		if (live)
+			e->map.given |= opts;
+		else
+			maps_take_values(&e->map, &o->map, opts);
 	}
 }
 
@@ -233,9 +229,7 @@ static void saved_agree(struct maps_saved *s, const struct maps_entry *e)
 		was = maps_line(o);
 		if (saved_has_path(e))
 			saved_take_paths(o, e);
-		for (size_t i = 0; i < MAPS_NR_SESSION_KEYS; i++)
-			if (ibnbd_map_given(&e->map, maps_session_keys[i]))
-				maps_take_value(&o->map, &e->map, maps_session_keys[i]);
+		maps_take_values(&o->map, &e->map, e->map.given & IBNBD_SESSION_OPTS);
 		is = maps_line(o);
 		if (strcmp(was, is))
 			saved_move(s, o, o->line.file);

@@ -63,30 +63,27 @@ bool maps_size(const char *s, int64_t *bytes)
 	return !*rest && !__builtin_mul_overflow(*bytes, factor, bytes);
 }
 
-static size_t value_of(enum ibnbd_mapopt_id id, size_t *offset)
-{
-	size_t nr;
-	const struct ibnbd_mapopt *o = &ibnbd_mapopt_table(&nr)[id];
-
-	*offset = o->offset;
-	return o->kind == IBNBD_KIND_KEY ? IBTRS_KEY_NAME_LEN : sizeof(int);
-}
-
 bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
 		     enum ibnbd_mapopt_id id)
 {
-	size_t offset, size = value_of(id, &offset);
-	const char *x = (const char *)a + offset, *y = (const char *)b + offset;
+	size_t nr;
+	const struct ibnbd_mapopt *o = &ibnbd_mapopt_table(&nr)[id];
+	const char *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
 
-	return size == sizeof(int) ? !memcmp(x, y, size) : !strcmp(x, y);
+	return o->kind == IBNBD_KIND_INT || o->kind == IBNBD_KIND_WORD ?
+		!memcmp(x, y, o->size) : !strcmp(x, y);
 }
 
-void maps_take_value(struct ibnbd_map *to, const struct ibnbd_map *from, enum ibnbd_mapopt_id id)
+void maps_take_values(struct ibnbd_map *to, const struct ibnbd_map *from, uint32_t opts)
 {
-	size_t offset, size = value_of(id, &offset);
+	size_t nr;
+	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
 
-	memcpy((char *)to + offset, (const char *)from + offset, size);
-	to->given |= 1u << id;
+	for (size_t id = 0; id < nr; id++)
+		if (opts & 1u << id)
+			memcpy((char *)to + o[id].offset, (const char *)from + o[id].offset,
+			       o[id].size);
+	to->given |= opts;
 }
 
 bool maps_made_of(const char *s, const char *others)

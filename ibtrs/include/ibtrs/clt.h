@@ -47,11 +47,11 @@ struct ibtrs_clt_ops {
 
 /* Options of a session that an administrator may set; 0 = the default of decision 11. */
 struct ibtrs_clt_opts {
-	u16 port;		/* host order, 1234 */
+	u16 dest_port;		/* host order, 1234 */
 	u32 hb_interval_ms;	/* 1000 */
 	u32 hb_misses;		/* 3 */
 	/* attempts before a path is given up; -1 = for ever; 0 = do not reconnect, not "default" */
-	int max_reconnects;
+	int max_reconnect_attempts;
 	u32 reconnect_delay_ms;	/* 100; before the first attempt, doubling */
 	u32 reconnect_max_ms;	/* 1000 while I/O is held; eight times as long when nothing waits */
 	u32 nr_poll_queues;	/* polled connections beside the interrupt driven ones */

@@ -103,13 +103,15 @@ CORE = re.compile(r"/(power|uevent|subsystem|device)(/|$)")
 
 def as_mapped(text):
     """The files of options that docs/sysfs.md has and the table above has not."""
-    part = text.split("\n### /sys/block/ibnbdN")[1].split("\n#")[0]
     known = {file for file, _, _ in CLIENT}
     row = r"(?m)^\| ([^|]+) \| 0(\d+) \| [^|]*, as (?:mapped|in the grammar) \|"
-    for names, mode in re.findall(row, part):
-        for name in re.findall(r"\w+", names):
-            if f"block/ibnbd0/ibnbd/{name}" not in known:
-                yield f"block/ibnbd0/ibnbd/{name}", mode, r"\S*"
+    for title, tree in (("### /sys/block/ibnbdN", "block/ibnbd0/ibnbd"),
+                        ("## Transport client", "class/ibtrs-client/s1")):
+        part = text.split(f"\n{title}")[1].split("\n#")[0]
+        for names, mode in re.findall(row, part):
+            for name in re.findall(r"\w+", names):
+                if f"{tree}/{name}" not in known:
+                    yield f"{tree}/{name}", mode, r"\S*"
 
 
 def files(g, tree):
