@@ -76,8 +76,8 @@ check:				## all that must hold: unit fuzz lint package kernels boot cases bench
 	mkdir -p build && tests/packages/release.sh --tree > build/checking 2>/dev/null || :
 	$(MAKE) test-build
 	LIMIT=30 FUZZ=4 MATRIX=--short tests/check.sh \
-		"unit nbdkit bench-lines-quick bench-quick fuzz | package boot" \
-		"cases | ~ lint kernels"
+		"unit nbdkit bench-lines-quick bench-quick | package boot" \
+		"cases | ~ lint kernels fuzz"
 	mv build/checking build/checked
 
 check-all:			## that and all that takes longer: every kernel, faults, interop, the debug kernels, packages in clean systems .. (most of a day)
@@ -136,7 +136,7 @@ check-memory: test-build		## let each allocation fail once: tests/cases/memory/n
 	tests/vm/run.py --debug long/cpus-clocks memory/no-memory
 
 cases: test-build		## tests in virtual machines; CASES="paths/ map/admin" picks some
-	tests/vm/run.py -j2 --again $(CASES)
+	tests/vm/run.py -j3 --again $(CASES)
 
 # (what is left out, and why: tests/vm/README.md)
 SERVERD_CASES = io/batches io/block-layer io/file io/filesystems io/flush io/mirror io/polled \

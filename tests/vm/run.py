@@ -17,7 +17,7 @@ Machines are booted when a case needs them and shared by the cases that follow a
 kind.  After each case they are tidied and compared with what they were; if anything is left over,
 they are booted anew.
 """
-import argparse, fcntl, fnmatch, json, os, queue, shutil, signal, subprocess, sys, threading, \
+import argparse, fcntl, fnmatch, json, os, shutil, signal, subprocess, sys, threading, \
     time, traceback
 from pathlib import Path
 import case as C, faults, flaky, image, launch, vm
@@ -122,18 +122,17 @@ class Result:
 class Runner:
     def __init__(self, options, cases, boot, logdir):
         self.o, self.boot, self.logdir = options, boot, logdir
-        self.cases, self.todo, self.results, self.lock = (
-            cases, queue.SimpleQueue(), [], threading.Lock())
+        self.cases, self.todo, self.results, self.lock = cases, [], [], threading.Lock()
         self.sets, self.turns, self.stopping = [], {}, False
+        self.kinds = {}     # of machines, by worker
         self.boots, self.boot_seconds = 0, 0
 
     def work(self, number):
         """One worker: takes case after case, keeps one set of machines."""
         machines = None
         while not self.stopping:
-            try:
-                case = self.todo.get_nowait()
-            except queue.Empty:
+            case = self.next(number)
+            if not case:
                 break
             try:
                 machines = self.take(case, machines, number)
@@ -144,6 +143,19 @@ class Runner:
             if self.o.keep and machines.vms:
                 self.shell("the last case has ended", machines)
             machines.off()
+
+    def next(self, number):
+        """The next case for a worker, or None: one for the machines that it has, else one for
+        machines that no other worker has.  A boot costs as much as a case."""
+        with self.lock:
+            mine = self.kinds.pop(number, None)
+            ranks = [2 if k == mine else k not in self.kinds.values()
+                     for k in map(self.kind, self.todo)]
+            if not ranks:
+                return None
+            case = self.todo.pop(ranks.index(max(ranks)))
+            self.kinds[number] = self.kind(case)
+            return case
 
     def take(self, case, machines, number):
         """Run a case on the machines of the case before it, if they fit, or on new ones; returns
@@ -283,8 +295,8 @@ class Runner:
 
     def round(self, cases, jobs):
         """Run cases, so many at the same time; they slow each other."""
-        for c in cases:
-            self.todo.put(c)
+        self.todo = list(cases)
+        jobs = max(1, min(jobs, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 32))
         slow, vm.SLOW = vm.SLOW, vm.SLOW * jobs
         workers = [threading.Thread(target=self.work, args=(i,), daemon=True) for i in range(jobs)]
         for w in workers:
@@ -315,7 +327,8 @@ class Runner:
         # those of one kind in a row: fewer boots
         kinds = list(dict.fromkeys(map(self.kind, self.cases)))
         cases = sorted(self.cases, key=lambda c: kinds.index(self.kind(c)))
-        crowd = [c for c in cases if c.crowd and self.o.jobs > 1]
+        # the long ones first, so that no worker is alone with one at the end
+        crowd = sorted((c for c in cases if c.crowd and self.o.jobs > 1), key=lambda c: -c.deadline)
         try:
             self.round(crowd, self.o.jobs)
             self.round([c for c in cases if c not in crowd], 1)

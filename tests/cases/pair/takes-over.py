@@ -121,7 +121,13 @@ def both_servers(t, pair):
     one_up = lambda: w.watch.state and sum(map(w.up, w.watch.state.values())) == 1
 
     def refuses():
-        said = path(pair.standby, "state_detail")
+        seen = []       # it tries again and again: what it is between two attempts
+
+        def waits():
+            seen.append(path(pair.standby, "state_detail"))
+            return seen[-1].startswith("waiting")
+        t.wait(waits, 10, "the path to the other one waits for its next attempt")
+        said = seen[-1]
         t.match(said, "^waiting -111 .*another host serves its group", "the path to the other one")
         t.ok("marginal" not in said, "it is as good as any")
     refuses()
