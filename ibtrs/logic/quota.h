@@ -16,11 +16,11 @@
 #include <ibtrs/pure.h>
 
 /**
- * struct ibtrs_quota_use - what one client uses, or all strangers, or all known clients
+ * struct ibtrs_quota_use - what a client, or several clients, use
  * @half_open: paths in the handshake
- * @half_bytes: memory of the queues of their connections
  * @ending: closed paths whose teardown has not finished
  * @sessions: sessions that have been let in
+ * @half_bytes: memory of the queues of connections of paths in the handshake
  * @bytes: memory of the paths that have been let in: chunks and queues
  */
 struct ibtrs_quota_use {
@@ -29,6 +29,26 @@ struct ibtrs_quota_use {
 	u32 sessions;
 	u64 half_bytes;
 	u64 bytes;
+};
+
+/**
+ * struct ibtrs_quota_client - a client that asks for something, and what is in use
+ * @known: it is no stranger
+ * @keyed: it has proved a key
+ * @leaves: if it has not: others can prove one here, and a quarter is reserved for them
+ * @peer: what the client uses
+ * @alike: what all strangers use, or all known clients if @known
+ * @key: what all clients with its key use, or all without a key
+ * @all: what all clients use
+ */
+struct ibtrs_quota_client {
+	bool known;
+	bool keyed;
+	bool leaves;
+	struct ibtrs_quota_use peer;
+	struct ibtrs_quota_use alike;
+	struct ibtrs_quota_use key;
+	struct ibtrs_quota_use all;
 };
 
 struct ibtrs_quota_max {
@@ -41,75 +61,29 @@ struct ibtrs_quota_max {
 	u64 half_bytes;		/* of all strangers; all known clients get twice as much */
 	u64 bytes;		/* of all that have been let in */
 	u64 bytes_per_peer;
-	u64 bytes_per_key;
+	u64 bytes_per_key;	/* 0: all but a share */
 };
 
-/* One client gets at most 1/4 of what all clients of its kind may have. */
-#define IBTRS_QUOTA_SHARE	4
+enum ibtrs_quota_ask {
+	IBTRS_QUOTA_SESSION,	/* another session that is let in */
+	IBTRS_QUOTA_PATH,	/* another path in the handshake */
+	IBTRS_QUOTA_CONN,	/* another connection of such a path: memory of its queues */
+	IBTRS_QUOTA_LET_IN,	/* a path that is let in: memory of its chunks and queues */
+};
 
 /**
- * ibtrs_quota_path() - may an address begin another path?
- * @strangers: what all strangers use
- * @peer: what the client uses that asks
- * @known: the client is no stranger
+ * ibtrs_quota_check() - may a client have what it asks for?
+ * @max: the limits
+ * @c: the client
+ * @ask: what it asks for
+ * @n: how much of it: 1, or bytes
  * @why: reason of a refusal, with the parameter to raise
  *
- * Return: 0, -ENOSPC, or -EBUSY: too many closed paths of the client have not ended yet.
+ * Return: 0; -ENOSPC or, for memory, -ENOMEM: a limit is reached; -EBUSY: too many closed paths of
+ * the client have not ended yet.
  */
-int ibtrs_quota_path(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *strangers,
-		     const struct ibtrs_quota_use *peer, bool known, const char **why);
-/**
- * ibtrs_quota_conn() - may a path in the handshake have another connection?
- * @alike: what all strangers use, or all known clients if @known
- * @bytes: memory of the connection's queues
- *
- * Return: 0 or -ENOMEM.
- */
-int ibtrs_quota_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *alike,
-		     const struct ibtrs_quota_use *peer, bool known, u64 bytes, const char **why);
-/**
- * ibtrs_quota_session() - may another session be let in?
- * @sessions: number of all sessions that are in
- *
- * Return: 0 or -ENOSPC.
- */
-int ibtrs_quota_session(const struct ibtrs_quota_max *max, u32 sessions,
-			const struct ibtrs_quota_use *peer, const char **why);
-/**
- * ibtrs_quota_let_in() - may a path of an address have its chunks?
- * @bytes: memory of the path's chunks and queues
- *
- * Return: 0 or -ENOMEM.
- */
-int ibtrs_quota_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *peer,
-		       u64 bytes, const char **why);
-/**
- * ibtrs_quota_session_without_key() - the same, for a client that has proved no key where others do
- * @keyless: what all clients without a key use; a quarter is kept from them
- *
- * Return: 0 or -ENOSPC.
- */
-int ibtrs_quota_session_without_key(const struct ibtrs_quota_max *max,
-				    const struct ibtrs_quota_use *keyless, const char **why);
-/* As ibtrs_quota_let_in(), for such a client. 0 or -ENOMEM. */
-int ibtrs_quota_let_in_without_key(const struct ibtrs_quota_max *max,
-				   const struct ibtrs_quota_use *keyless, u64 bytes,
-				   const char **why);
-/**
- * ibtrs_quota_key_conn() - ibtrs_quota_conn() for a key, whichever addresses use it
- * @key: what all clients with the key use
- *
- * A client that has a key takes as many addresses as it likes: it gets no more by that than a key
- * has. Return: 0 or -ENOMEM.
- */
-int ibtrs_quota_key_conn(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
-			 u64 bytes, const char **why);
-/* As ibtrs_quota_session(), for a key. 0 or -ENOSPC. */
-int ibtrs_quota_key_session(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
-			    const char **why);
-/* As ibtrs_quota_let_in(), for a key. 0 or -ENOMEM. */
-int ibtrs_quota_key_let_in(const struct ibtrs_quota_max *max, const struct ibtrs_quota_use *key,
-			   u64 bytes, const char **why);
+int ibtrs_quota_check(const struct ibtrs_quota_max *max, const struct ibtrs_quota_client *c,
+		      enum ibtrs_quota_ask ask, u64 n, const char **why);
 /**
  * ibtrs_quota_is_modest() - may memory kept for other, lost clients be freed for this one?
  * @bytes: what the client asks for

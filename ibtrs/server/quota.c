@@ -77,28 +77,6 @@ static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_p
 	use->bytes += quota_path_bytes(path);
 }
 
-/*
- * Counts what one client uses: its paths, in all sessions of the same key. @addr NULL: what all who
- * have that key use, or all who have none.
- */
-static void quota_use_of(const struct ibtrs_addr *addr, const char *key,
-			 struct ibtrs_quota_use *use)
-{
-	struct ibtrs_srv_session *s;
-	struct ibtrs_srv_path *path;
-
-	lockdep_assert_held(&ibtrs_srv.lock);
-	memset(use, 0, sizeof(*use));
-	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
-		if (strcmp(s->key, key))
-			continue;
-		use->sessions += s->name[0] && (!addr || ibtrs_addr_equal(&s->peer, addr));
-		list_for_each_entry(path, &s->paths, entry)
-			if (!addr || ibtrs_addr_equal(&path->addr.src, addr))
-				quota_add_path(use, path);
-	}
-}
-
 bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 {
 	struct ibtrs_srv_session *s;
@@ -112,132 +90,87 @@ bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 	return ibtrs_srv_name_kept_for(addr);
 }
 
-/*
- * A client may prove a key and this one has not: others of its kind, from however many addresses,
- * must not take all from those who have.
- */
-static bool quota_leaves_room(void)
-{
-	return ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OPTIONAL;
-}
-
-/* Counts the paths of all strangers, or of all clients that are @known. */
-static void quota_use_of_all(bool known, struct ibtrs_quota_use *use)
+/* Counts the sessions and paths of all clients, for a client from @addr that has proved @key. */
+static void quota_count(const struct ibtrs_addr *addr, const char *key, bool known,
+			struct ibtrs_quota_client *c)
 {
 	struct ibtrs_srv_session *s;
 	struct ibtrs_srv_path *path;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
-	memset(use, 0, sizeof(*use));
-	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		list_for_each_entry(path, &s->paths, entry)
+	*c = (struct ibtrs_quota_client){
+		.known	= known,
+		.keyed	= key[0],
+		.leaves	= ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OPTIONAL,
+	};
+	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
+		bool named = s->name[0], same_key = !strcmp(s->key, key);
+
+		c->all.sessions += named;
+		c->key.sessions += named && same_key;
+		c->peer.sessions += named && same_key && ibtrs_addr_equal(&s->peer, addr);
+		list_for_each_entry(path, &s->paths, entry) {
 			if (path->known == known)
-				quota_add_path(use, path);
-}
-
-static u32 quota_sessions(void)
-{
-	struct ibtrs_srv_session *s;
-	u32 n = 0;
-
-	lockdep_assert_held(&ibtrs_srv.lock);
-	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		n += !!s->name[0];
-	return n;
-}
-
-static int quota_session(const struct ibtrs_quota_max *max, const char *key,
-			 const struct ibtrs_quota_use *peer, const char **why)
-{
-	int err = ibtrs_quota_session(max, quota_sessions(), peer, why);
-	struct ibtrs_quota_use alike;
-
-	if (err || (!key[0] && !quota_leaves_room()))
-		return err;
-	quota_use_of(NULL, key, &alike);
-	return key[0] ? ibtrs_quota_key_session(max, &alike, why) :
-			ibtrs_quota_session_without_key(max, &alike, why);
-}
-
-static int quota_conn(const struct ibtrs_quota_max *max, const char *key,
-		      const struct ibtrs_quota_use *alike, const struct ibtrs_quota_use *peer,
-		      bool known, u64 bytes, const char **why)
-{
-	int err = ibtrs_quota_conn(max, alike, peer, known, bytes, why);
-	struct ibtrs_quota_use of_key;
-
-	if (err || !key[0])
-		return err;
-	quota_use_of(NULL, key, &of_key);
-	return ibtrs_quota_key_conn(max, &of_key, bytes, why);
+				quota_add_path(&c->alike, path);
+			if (same_key)
+				quota_add_path(&c->key, path);
+			if (same_key && ibtrs_addr_equal(&path->addr.src, addr))
+				quota_add_path(&c->peer, path);
+		}
+	}
 }
 
 int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 bytes, bool fresh,
 			 const char **why)
 {
-	struct ibtrs_quota_use alike, peer;
-	bool known = ibtrs_srv_quota_is_known(addr, key);
+	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
 	int err = 0;
 
 	quota_max(&max);
-	quota_use_of(addr, key, &peer);
-	quota_use_of_all(known, &alike);
+	quota_count(addr, key, ibtrs_srv_quota_is_known(addr, key), &c);
 	if (fresh)
-		err = quota_session(&max, key, &peer, why);
-	err = err ?: ibtrs_quota_path(&max, &alike, &peer, known, why);
-	return err ?: quota_conn(&max, key, &alike, &peer, known, bytes, why);
+		err = ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
+	err = err ?: ibtrs_quota_check(&max, &c, IBTRS_QUOTA_PATH, 1, why);
+	return err ?: ibtrs_quota_check(&max, &c, IBTRS_QUOTA_CONN, bytes, why);
 }
 
 int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const char **why)
 {
-	struct ibtrs_quota_use alike, peer;
+	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
 
 	quota_max(&max);
-	quota_use_of(&path->addr.src, path->proof.key, &peer);
-	quota_use_of_all(path->known, &alike);
-	return quota_conn(&max, path->proof.key, &alike, &peer, path->known, bytes, why);
+	quota_count(&path->addr.src, path->proof.key, path->known, &c);
+	return ibtrs_quota_check(&max, &c, IBTRS_QUOTA_CONN, bytes, why);
 }
 
 int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 {
-	struct ibtrs_quota_use peer;
+	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
 
 	quota_max(&max);
 	/* A session counts for the address that made it, whichever of its paths names it. */
-	quota_use_of(&path->session->peer, path->proof.key, &peer);
-	return quota_session(&max, path->proof.key, &peer, why);
-}
-
-static int quota_let_in(const struct ibtrs_quota_max *max, const char *key,
-			const struct ibtrs_quota_use *peer, u64 bytes, const char **why)
-{
-	int err = ibtrs_quota_let_in(max, peer, bytes, why);
-	struct ibtrs_quota_use alike;
-
-	if (err || (!key[0] && !quota_leaves_room()))
-		return err;
-	quota_use_of(NULL, key, &alike);
-	return key[0] ? ibtrs_quota_key_let_in(max, &alike, bytes, why) :
-			ibtrs_quota_let_in_without_key(max, &alike, bytes, why);
+	quota_count(&path->session->peer, path->proof.key, path->known, &c);
+	return ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
 }
 
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 {
-	u64 chunks = (u64)path->limits.queue_depth * path->limits.chunk_size;
-	struct ibtrs_quota_use peer;
+	u64 bytes = (u64)path->limits.queue_depth * path->limits.chunk_size + path->queue_bytes;
+	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
 	int err;
 
 	guard(mutex)(&ibtrs_srv.lock);
 	quota_max(&max);
-	quota_use_of(&path->addr.src, path->proof.key, &peer);
-	err = quota_let_in(&max, path->proof.key, &peer, chunks + path->queue_bytes, why);
+	quota_count(&path->addr.src, path->proof.key, path->known, &c);
+	/* What all clients use is charged by chunk.c, which knows what lies in its shelf. */
+	err = ibtrs_quota_check(&max, &c, IBTRS_QUOTA_LET_IN, bytes, why);
 	if (err)
 		return err;
-	path->modest = ibtrs_quota_is_modest(&max, &peer, chunks + path->queue_bytes);
+	path->modest = ibtrs_quota_is_modest(&max, &c.peer, bytes);
 	*why = "as much memory in use as max_memory_mb allows";
 	if (!ibtrs_srv_chunk_charge_queues(path))
 		return -ENOMEM;

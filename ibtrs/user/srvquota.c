@@ -64,25 +64,6 @@ static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_p
 	use->bytes += path->chunks_len;
 }
 
-/* What a client uses; @peer NULL: all who have that key, or none; @key NULL: all. */
-static struct ibtrs_quota_use quota_use(const struct ibtrs_srv *srv, const char *peer,
-					const char *key)
-{
-	const struct ibtrs_srv_session *s;
-	const struct ibtrs_srv_path *path;
-	struct ibtrs_quota_use use = {};
-
-	for (s = srv->sessions; s; s = s->next) {
-		if (key && strcmp(s->key, key))
-			continue;
-		use.sessions += s->name[0] && (!peer || !strcmp(s->peer, peer));
-		for (path = s->paths; path; path = path->next)
-			if (!peer || !strcmp(path->peer, peer))
-				quota_add_path(&use, path);
-	}
-	return use;
-}
-
 /* Is a client in from this address, or was until a moment ago? @key NULL: with whatever key. */
 static bool quota_is_in(const struct ibtrs_srv *srv, const char *peer, const char *key)
 {
@@ -97,88 +78,83 @@ static bool quota_is_in(const struct ibtrs_srv *srv, const char *peer, const cha
 	return ibtrs_srv_name_kept_for(srv, peer, key);
 }
 
-static struct ibtrs_quota_use quota_strangers(const struct ibtrs_srv *srv)
+/* Counts the sessions and paths of all clients, for a client from @peer that has proved @key. */
+static struct ibtrs_quota_client quota_count(const struct ibtrs_srv *srv, const char *peer,
+					     const char *key, bool known)
 {
+	struct ibtrs_quota_client c = {
+		.known	= known,
+		.keyed	= key[0],
+		.leaves	= srv->opts.auth == IBTRS_SRV_AUTH_OPTIONAL,
+	};
 	const struct ibtrs_srv_session *s;
 	const struct ibtrs_srv_path *path;
-	struct ibtrs_quota_use use = {};
 
-	for (s = srv->sessions; s; s = s->next)
-		for (path = s->paths; path; path = path->next)
-			if (!path->known)
-				quota_add_path(&use, path);
-	return use;
+	for (s = srv->sessions; s; s = s->next) {
+		bool named = s->name[0], same_key = !strcmp(s->key, key);
+
+		c.all.sessions += named;
+		c.key.sessions += named && same_key;
+		c.peer.sessions += named && same_key && !strcmp(s->peer, peer);
+		for (path = s->paths; path; path = path->next) {
+			quota_add_path(&c.all, path);
+			if (path->known == known)
+				quota_add_path(&c.alike, path);
+			if (same_key)
+				quota_add_path(&c.key, path);
+			if (same_key && !strcmp(path->peer, peer))
+				quota_add_path(&c.peer, path);
+		}
+	}
+	return c;
 }
 
 int ibtrs_srv_quota_conn(const struct ibtrs_srv *srv, const char *peer, bool *known)
 {
-	struct ibtrs_quota_use alike = {}, own = {};
+	struct ibtrs_quota_client c = { .known = quota_is_in(srv, peer, NULL) };
 	const struct ibtrs_srv_conn *conn;
 	struct ibtrs_quota_max max;
 	const char *why;
 
 	quota_max(srv, &max);
-	*known = quota_is_in(srv, peer, NULL);
+	*known = c.known;
 	for (conn = srv->conns; conn; conn = conn->next) {
-		if (conn->dead || conn->known != *known ||
+		if (conn->dead || conn->known != c.known ||
 		    (conn->path && conn->path->state == IBTRS_SRV_PATH_UP))
 			continue;
-		alike.half_bytes++;
-		own.half_bytes += !strcmp(conn->peer, peer);
+		c.alike.half_bytes++;
+		c.peer.half_bytes += !strcmp(conn->peer, peer);
 	}
-	return ibtrs_quota_conn(&max, &alike, &own, *known, 1, &why);
-}
-
-static int quota_session(const struct ibtrs_srv *srv, const char *peer, const char *key,
-			 const struct ibtrs_quota_max *max, const char **why)
-{
-	const struct ibtrs_quota_use own = quota_use(srv, peer, key);
-	const struct ibtrs_quota_use alike = quota_use(srv, NULL, key);
-	const struct ibtrs_quota_use all = quota_use(srv, NULL, NULL);
-	int err;
-
-	err = ibtrs_quota_session(max, all.sessions, &own, why);
-	if (!err && key[0])
-		err = ibtrs_quota_key_session(max, &alike, why);
-	else if (!err && srv->opts.auth == IBTRS_SRV_AUTH_OPTIONAL)
-		err = ibtrs_quota_session_without_key(max, &alike, why);
-	return err;
+	return ibtrs_quota_check(&max, &c, IBTRS_QUOTA_CONN, 1, &why);
 }
 
 int ibtrs_srv_quota_path(const struct ibtrs_srv *srv, const char *peer, const char *key, bool fresh,
 			 bool *known, const char **why)
 {
-	const struct ibtrs_quota_use own = quota_use(srv, peer, key);
-	const struct ibtrs_quota_use strangers = quota_strangers(srv);
+	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
-	int err;
+	int err = 0;
 
 	quota_max(srv, &max);
 	*known = key[0] || quota_is_in(srv, peer, key);
-	err = fresh ? quota_session(srv, peer, key, &max, why) : 0;
-	return err ?: ibtrs_quota_path(&max, &strangers, &own, *known, why);
+	c = quota_count(srv, peer, key, *known);
+	if (fresh)
+		err = ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
+	return err ?: ibtrs_quota_check(&max, &c, IBTRS_QUOTA_PATH, 1, why);
 }
 
 int ibtrs_srv_quota_let_in(const struct ibtrs_srv *srv, const struct ibtrs_srv_path *path,
 			   const char **why)
 {
 	const struct ibtrs_srv_session *s = path->session;
-	const struct ibtrs_quota_use own = quota_use(srv, path->peer, s->key);
-	const struct ibtrs_quota_use alike = quota_use(srv, NULL, s->key);
-	const struct ibtrs_quota_use all = quota_use(srv, NULL, NULL);
-	u64 bytes = quota_path_bytes(srv);
+	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
-	int err;
+	int err = 0;
 
 	quota_max(srv, &max);
-	err = s->name[0] ? 0 : quota_session(srv, s->peer, s->key, &max, why);
-	err = err ?: ibtrs_quota_let_in(&max, &own, bytes, why);
-	if (!err && s->key[0])
-		err = ibtrs_quota_key_let_in(&max, &alike, bytes, why);
-	else if (!err && srv->opts.auth == IBTRS_SRV_AUTH_OPTIONAL)
-		err = ibtrs_quota_let_in_without_key(&max, &alike, bytes, why);
-	if (err)
-		return err;
-	*why = "as much memory in use as max_memory_mb allows";
-	return bytes > max.bytes || all.bytes > max.bytes - bytes ? -ENOMEM : 0;
+	c = quota_count(srv, s->peer, s->key, path->known);
+	if (!s->name[0])
+		err = ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
+	c = quota_count(srv, path->peer, s->key, path->known);
+	return err ?: ibtrs_quota_check(&max, &c, IBTRS_QUOTA_LET_IN, quota_path_bytes(srv), why);
 }

@@ -12,6 +12,11 @@ static const struct ibtrs_quota_max max = {
 };
 static const char *why;
 
+/* One question about a client of which only what counts here is given. */
+#define ASK(_max, _what, _n, ...)						\
+	ibtrs_quota_check(_max, &(struct ibtrs_quota_client){ __VA_ARGS__ },	\
+			  IBTRS_QUOTA_##_what, _n, &why)
+
 UNIT_TEST(a_path)
 {
 	static const struct {
@@ -39,7 +44,8 @@ UNIT_TEST(a_path)
 
 		UNIT_ROW("%s", rows[i].what);
 		why = NULL;
-		CHECK_EQ(ibtrs_quota_path(&max, &all, &mine, rows[i].known, &why), rows[i].rc);
+		CHECK_EQ(ASK(&max, PATH, 1, .known = rows[i].known, .alike = all, .peer = mine),
+			 rows[i].rc);
 		CHECK_EQ(!!why, !!rows[i].rc);
 	}
 }
@@ -72,7 +78,8 @@ UNIT_TEST(a_connection)
 		struct ibtrs_quota_use mine = { .half_bytes = rows[i].mine };
 
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibtrs_quota_conn(&max, &all, &mine, rows[i].known, rows[i].bytes, &why),
+		CHECK_EQ(ASK(&max, CONN, rows[i].bytes, .known = rows[i].known, .alike = all,
+			     .peer = mine),
 			 rows[i].rc);
 	}
 }
@@ -81,14 +88,17 @@ UNIT_TEST(a_session_and_its_memory)
 {
 	struct ibtrs_quota_use mine = { .sessions = 2, .bytes = 60 * MB };
 
-	CHECK_EQ(ibtrs_quota_session(&max, 9, &mine, &why), 0);
-	CHECK_EQ(ibtrs_quota_session(&max, 10, &mine, &why), -ENOSPC);
+	CHECK_EQ(ASK(&max, SESSION, 1, .all.sessions = 9, .peer = mine), 0);
+	CHECK_EQ(ASK(&max, SESSION, 1, .all.sessions = 10, .peer = mine), -ENOSPC);
 	CHECK(strstr(why, "max_sessions allows"));
-	CHECK_EQ(ibtrs_quota_let_in(&max, &mine, 40 * MB, &why), 0);
-	CHECK_EQ(ibtrs_quota_let_in(&max, &mine, 40 * MB + 1, &why), -ENOMEM);
-	CHECK_EQ(ibtrs_quota_let_in(&max, &mine, ~0ull, &why), -ENOMEM);
+	CHECK_EQ(ASK(&max, LET_IN, 40 * MB, .peer = mine), 0);
+	CHECK_EQ(ASK(&max, LET_IN, 40 * MB + 1, .peer = mine), -ENOMEM);
+	CHECK_EQ(ASK(&max, LET_IN, ~0ull, .peer = mine), -ENOMEM);
+	CHECK_EQ(ASK(&max, LET_IN, 40 * MB, .all.bytes = 360 * MB), 0);
+	CHECK_EQ(ASK(&max, LET_IN, 40 * MB, .all.bytes = 360 * MB + 1), -ENOMEM);
+	CHECK(strstr(why, "max_memory_mb allows"));
 	mine.sessions = 3;
-	CHECK_EQ(ibtrs_quota_session(&max, 3, &mine, &why), -ENOSPC);
+	CHECK_EQ(ASK(&max, SESSION, 1, .all.sessions = 3, .peer = mine), -ENOSPC);
 	CHECK(strstr(why, "max_sessions_per_peer"));
 }
 
@@ -97,13 +107,14 @@ UNIT_TEST(who_has_no_key)
 {
 	struct ibtrs_quota_use keyless = { .sessions = 7, .bytes = 260 * MB };
 
-	CHECK_EQ(ibtrs_quota_session_without_key(&max, &keyless, &why), 0);
-	CHECK_EQ(ibtrs_quota_let_in_without_key(&max, &keyless, 40 * MB, &why), 0);
-	CHECK_EQ(ibtrs_quota_let_in_without_key(&max, &keyless, 40 * MB + 1, &why), -ENOMEM);
+	CHECK_EQ(ASK(&max, SESSION, 1, .leaves = true, .key = keyless), 0);
+	CHECK_EQ(ASK(&max, LET_IN, 40 * MB, .leaves = true, .key = keyless), 0);
+	CHECK_EQ(ASK(&max, LET_IN, 40 * MB + 1, .leaves = true, .key = keyless), -ENOMEM);
 	CHECK(strstr(why, "max_memory_mb leaves"));
-	CHECK_EQ(ibtrs_quota_let_in_without_key(&max, &keyless, ~0ull, &why), -ENOMEM);
+	CHECK_EQ(ASK(&max, LET_IN, 40 * MB + 1, .key = keyless), 0);
+	CHECK_EQ(ASK(&max, LET_IN, ~0ull, .leaves = true, .key = keyless), -ENOMEM);
 	keyless.sessions = 8;	/* of 10: a quarter is 2 */
-	CHECK_EQ(ibtrs_quota_session_without_key(&max, &keyless, &why), -ENOSPC);
+	CHECK_EQ(ASK(&max, SESSION, 1, .leaves = true, .key = keyless), -ENOSPC);
 	CHECK(strstr(why, "max_sessions leaves"));
 }
 
@@ -113,27 +124,27 @@ UNIT_TEST(who_has_a_key)
 	struct ibtrs_quota_use key = { .sessions = 7, .bytes = 260 * MB, .half_bytes = 15 * MB };
 	struct ibtrs_quota_max m = max;
 
-	CHECK_EQ(ibtrs_quota_key_conn(&m, &key, MB, &why), 0);
-	CHECK_EQ(ibtrs_quota_key_conn(&m, &key, MB + 1, &why), -ENOMEM);
-	CHECK_EQ(ibtrs_quota_key_conn(&m, &key, ~0ull, &why), -ENOMEM);
-	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), 0);
-	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 40 * MB, &why), 0);
-	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 40 * MB + 1, &why), -ENOMEM);
-	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, ~0ull, &why), -ENOMEM);
+	CHECK_EQ(ASK(&m, CONN, MB, .keyed = true, .known = true, .key = key), 0);
+	CHECK_EQ(ASK(&m, CONN, MB + 1, .keyed = true, .known = true, .key = key), -ENOMEM);
+	CHECK_EQ(ASK(&m, CONN, ~0ull, .keyed = true, .known = true, .key = key), -ENOMEM);
+	CHECK_EQ(ASK(&m, SESSION, 1, .keyed = true, .key = key), 0);
+	CHECK_EQ(ASK(&m, LET_IN, 40 * MB, .keyed = true, .key = key), 0);
+	CHECK_EQ(ASK(&m, LET_IN, 40 * MB + 1, .keyed = true, .key = key), -ENOMEM);
 	CHECK(strstr(why, "max_memory_per_key_mb"));
+	CHECK_EQ(ASK(&m, LET_IN, ~0ull, .keyed = true, .key = key), -ENOMEM);
 	m.bytes_per_peer = U64_MAX;	/* max_memory_mb was set: no limit per client */
-	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 140 * MB, &why), 0);
-	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 140 * MB + 1, &why), -ENOMEM);
+	CHECK_EQ(ASK(&m, LET_IN, 140 * MB, .keyed = true, .key = key), 0);
+	CHECK_EQ(ASK(&m, LET_IN, 140 * MB + 1, .keyed = true, .key = key), -ENOMEM);
 	m.bytes_per_key = 270 * MB;
-	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 10 * MB, &why), 0);
-	CHECK_EQ(ibtrs_quota_key_let_in(&m, &key, 10 * MB + 1, &why), -ENOMEM);
+	CHECK_EQ(ASK(&m, LET_IN, 10 * MB, .keyed = true, .key = key), 0);
+	CHECK_EQ(ASK(&m, LET_IN, 10 * MB + 1, .keyed = true, .key = key), -ENOMEM);
 	key.sessions = 8;		/* of 10: a quarter is 2 */
-	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), -ENOSPC);
+	CHECK_EQ(ASK(&m, SESSION, 1, .keyed = true, .key = key), -ENOSPC);
 	CHECK(strstr(why, "max_sessions_per_key"));
 	m.sessions_per_key = 9;
-	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), 0);
+	CHECK_EQ(ASK(&m, SESSION, 1, .keyed = true, .key = key), 0);
 	key.sessions = 9;
-	CHECK_EQ(ibtrs_quota_key_session(&m, &key, &why), -ENOSPC);
+	CHECK_EQ(ASK(&m, SESSION, 1, .keyed = true, .key = key), -ENOSPC);
 }
 
 /* What is kept for clients that were lost goes for one that has little, whatever it may have. */
