@@ -60,7 +60,8 @@ void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 	struct ibtrs_clt_path *path = ibtrs_clt_req_leave(req);
 
 	if (req->bounced && !err) {
-		ibtrs_clt_mr_bounce_sync(path, req->slot, req->io->len);
+		ib_dma_sync_single_for_cpu(path->dev->ib, path->mrs.bounce_dma[req->slot],
+					   req->io->len, DMA_FROM_DEVICE);
 		if (likely(req->io->nents))
 			answer_copy_bounce(req);
 	}

@@ -51,15 +51,10 @@ struct ibtrs_conn_caps ibtrs_clt_auth_caps(void)
 	};
 }
 
-static struct ibtrs_clt_path *auth_path(struct ib_cq *cq)
-{
-	return container_of(cq->cq_context, struct ibtrs_clt_conn, c)->path;
-}
-
 static void auth_received(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_iu *iu = container_of(wc->wr_cqe, struct ibtrs_iu, cqe);
-	struct ibtrs_clt_path *path = auth_path(cq);
+	struct ibtrs_clt_path *path = container_of(cq->cq_context, struct ibtrs_clt_conn, c)->path;
 
 	if (wc->status == IB_WC_WR_FLUSH_ERR)
 		return;
@@ -72,16 +67,6 @@ static void auth_received(struct ib_cq *cq, struct ib_wc *wc)
 	ibtrs_clt_path_answered(path, IBTRS_CLT_HS_AUTH_STEP);
 }
 
-static void auth_sent(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct ibtrs_clt_path *path = auth_path(cq);
-
-	if (wc->status == IB_WC_SUCCESS)
-		ibtrs_conn_credit(&path->conns[0].c, 1);
-	else if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_clt_path_fail(path, -ECONNRESET, ib_wc_status_msg(wc->status));
-}
-
 static int auth_buffers(struct ibtrs_clt_path *path, const char **why)
 {
 	struct ibtrs_clt_auth *auth = &path->auth;
@@ -92,7 +77,7 @@ static int auth_buffers(struct ibtrs_clt_path *path, const char **why)
 		err = ibtrs_iu_init(&auth->in[i], path->dev->ib, IBTRS_AUTH_MSG_MAX,
 				    DMA_FROM_DEVICE, auth_received);
 		err = err ?: ibtrs_iu_init(&auth->out[i], path->dev->ib, IBTRS_AUTH_MSG_MAX,
-					   DMA_TO_DEVICE, auth_sent);
+					   DMA_TO_DEVICE, ibtrs_clt_handshake_sent);
 		err = err ?: ibtrs_iu_post_recv(&auth->in[i], &path->conns[0].c, path->dev);
 		if (err)
 			return err;
@@ -202,17 +187,6 @@ int ibtrs_clt_auth_step(struct ibtrs_clt_path *path, const char **why)
 	default:
 		return 0;	/* it has failed already */
 	}
-}
-
-int ibtrs_clt_auth_sign(struct ibtrs_clt_path *path, struct ibtrs_wire_conn_req *wire)
-{
-	return ibtrs_auth_req_sign(&ibtrs_auth_kernel, path->auth.a.ks, wire);
-}
-
-bool ibtrs_clt_auth_good(const struct ibtrs_clt_path *path,
-			 const struct ibtrs_wire_conn_req *wire, const void *rsp)
-{
-	return ibtrs_auth_rsp_good(&ibtrs_auth_kernel, path->auth.a.ks, wire, rsp);
 }
 
 void ibtrs_clt_auth_free(struct ibtrs_clt_path *path)

@@ -52,11 +52,6 @@ int ibtrs_clt_auth_established(struct ibtrs_clt_path *path, const struct rdma_co
  */
 int ibtrs_clt_auth_step(struct ibtrs_clt_path *path, const char **why);
 
-/* Put the proof into a CONN_REQ; check the proof in the answer. CM events. */
-int ibtrs_clt_auth_sign(struct ibtrs_clt_path *path, struct ibtrs_wire_conn_req *wire);
-bool ibtrs_clt_auth_good(const struct ibtrs_clt_path *path,
-			 const struct ibtrs_wire_conn_req *wire, const void *rsp);
-
 /* Free the buffers of the exchange, when no message of it can arrive any more. Idempotent. */
 void ibtrs_clt_auth_free(struct ibtrs_clt_path *path);
 /* Wipe the keys, when all connections are established or the attempt has ended. Idempotent. */

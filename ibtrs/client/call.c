@@ -63,7 +63,8 @@ static int call_wait_slot(struct ibtrs_clt *clt, unsigned long end)
 	int slot;
 
 	left = wait_event_killable_timeout(
-		clt->slots.wait, (slot = ibtrs_clt_slot_get(&clt->slots)) >= 0, call_left(end) + 1);
+		clt->slots.wait, (slot = ibtrs_clt_slot_get(&clt->slots, 0)) >= 0,
+		call_left(end) + 1);
 	if (slot >= 0)
 		return slot;
 	return left < 0 ? -EINTR : -ETIMEDOUT;
@@ -122,10 +123,12 @@ static struct ibtrs_clt_call *call_begin(struct ibtrs_clt *clt, const struct cal
 					 size_t reply_len, unsigned int timeout_ms, bool more)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_call *call;
 	int slot, err;
 
-	slot = more ? ibtrs_clt_slot_half(&clt->slots) : call_wait_slot(clt, end);
+	slot = more ? ibtrs_clt_slot_get(s, DIV_ROUND_UP(s->depth - s->nr_user, 2)) :
+		      call_wait_slot(clt, end);
 	if (slot < 0)
 		return ERR_PTR(slot);
 	call = kzalloc(struct_size(call, data, m->data_len), GFP_NOIO);

@@ -20,6 +20,7 @@
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
+#include "ibtrs/core/key.h"
 #include "ibtrs/proto/imm.h"
 
 /* times IBTRS_CONN_ACK_TIMEOUT: a dead peer is found in 4 s. On soft-RoCE 7 means "for ever" */
@@ -196,7 +197,7 @@ static int cm_route_resolved(struct ibtrs_clt_conn *conn, const char **why)
 	memcpy(req.session_uuid, path->clt->uuid, sizeof(req.session_uuid));
 	ibtrs_msg_conn_req_encode(&conn->req, &req);
 	if (req.ext & IBTRS_EXT_AUTH)
-		err = ibtrs_clt_auth_sign(path, &conn->req);
+		err = ibtrs_auth_req_sign(&ibtrs_auth_kernel, path->auth.a.ks, &conn->req);
 	if (err)
 		return err;
 	if (!conn->c.cid) {
@@ -222,7 +223,8 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 	rsp.ext &= cm_offer(path);
 	if (ibtrs_clt_auth_wanted(path) &&
 	    !(rsp.ext & IBTRS_EXT_AUTH &&
-	      ibtrs_clt_auth_good(path, &conn->req, param->private_data))) {
+	      ibtrs_auth_rsp_good(&ibtrs_auth_kernel, path->auth.a.ks, &conn->req,
+				  param->private_data))) {
 		*why = "the server's answer does not carry the proof that it has the key";
 		return -EKEYREJECTED;
 	}
@@ -487,5 +489,5 @@ void ibtrs_clt_cm_release(struct ibtrs_clt_path *path)
 		rdma_destroy_id(id);
 	}
 	/* Up to here the CM could still repeat what the path had sent. */
-	ibtrs_clt_turn_end(path);
+	ibtrs_clt_turn_end(path, false);
 }

@@ -23,9 +23,9 @@ static const char * const hs_phase_names[] = {
 	[IBTRS_RETRY_DOUBT]		= "trial",
 };
 
-static void hs_req_done(struct ib_cq *cq, struct ib_wc *wc)
+void ibtrs_clt_handshake_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_clt_path *path = container_of(wc->wr_cqe, struct ibtrs_clt_path, hs.req.cqe);
+	struct ibtrs_clt_path *path = container_of(cq->cq_context, struct ibtrs_clt_conn, c)->path;
 
 	if (wc->status == IB_WC_SUCCESS)
 		ibtrs_conn_credit(&path->conns[0].c, 1);
@@ -89,7 +89,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	if (path->ext & IBTRS_EXT_WORDS)
 		room = max_t(size_t, room, sizeof(struct ibtrs_wire_info_refused));
 	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE,
-			    hs_req_done);
+			    ibtrs_clt_handshake_sent);
 	err = err ?: ibtrs_iu_init(&hs->rsp, ib, room, DMA_FROM_DEVICE, hs_rsp_done);
 	if (err)
 		return err;

@@ -190,11 +190,6 @@ void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len,
 	desc->len = len;
 }
 
-void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len)
-{
-	ib_dma_sync_single_for_cpu(path->dev->ib, path->mrs.bounce_dma[slot], len, DMA_FROM_DEVICE);
-}
-
 int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, struct ib_reg_wr *wr,
 		     struct ibtrs_desc *desc)
 {

@@ -45,7 +45,6 @@ void ibtrs_clt_mr_free(struct ibtrs_clt_path *path);
 /* The descriptor of a slot's bounce buffer for @len bytes. */
 void ibtrs_clt_mr_bounce_desc(struct ibtrs_clt_path *path, u32 slot, u32 len,
 			      struct ibtrs_desc *desc);
-void ibtrs_clt_mr_bounce_sync(struct ibtrs_clt_path *path, u32 slot, u32 len);
 /*
  * Map the DMA-mapped scatterlist of the request into the slot's MR; fill in the REG_MR work request
  * and the descriptor.

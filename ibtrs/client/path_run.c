@@ -93,7 +93,7 @@ static void path_drain(struct work_struct *work)
 
 	ibtrs_clt_handshake_stop(path);
 	ibtrs_hb_stop(&path->hb);
-	ibtrs_clt_probe_stop(path);
+	cancel_delayed_work_sync(&path->probe);
 	ibtrs_clt_cm_disconnect(path);
 	ibtrs_clt_req_walk(path);
 	ibtrs_clt_port_settle(path);
@@ -196,7 +196,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 			ibtrs_clt_path_fail(path, err, "no memory to publish the path");
 		else
 			path_attempt_ended(path, true);
-		ibtrs_clt_turn_up(path);
+		ibtrs_clt_turn_end(path, true);
 	}
 	if (step.actions & IBTRS_PATH_DO_CLOSED) {
 		WRITE_ONCE(path->nr_closed, path->nr_closed + 1);

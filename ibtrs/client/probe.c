@@ -110,8 +110,3 @@ void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)
 	queue_delayed_work(path->clt->wq, &path->probe,
 			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }
-
-void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path)
-{
-	cancel_delayed_work_sync(&path->probe);
-}

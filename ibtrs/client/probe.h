@@ -7,8 +7,6 @@
 
 void ibtrs_clt_probe_init(struct ibtrs_clt_path *path);		/* once per path object */
 void ibtrs_clt_probe_start(struct ibtrs_clt_path *path);	/* path work, the path is up */
-/* waits for a running check; idempotent. Drain work */
-void ibtrs_clt_probe_stop(struct ibtrs_clt_path *path);
 void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc);
 
 #endif

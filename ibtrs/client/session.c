@@ -152,7 +152,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	mutex_init(&clt->lock);
 	INIT_WORK(&clt->want.work, ibtrs_clt_link_retry_work);
 	INIT_WORK(&clt->again, ibtrs_clt_req_again_work);
-	ibtrs_clt_turn_init(&clt->turn);
+	spin_lock_init(&clt->turn.lock);
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
 	init_waitqueue_head(&clt->slots.wait);
@@ -199,7 +199,7 @@ static bool session_match_all(struct ibtrs_clt_io *io, void *arg)
 	return true;
 }
 
-static void session_close(struct ibtrs_clt *clt)
+void ibtrs_clt_close(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_path *path, *tmp;
 
@@ -225,6 +225,7 @@ static void session_close(struct ibtrs_clt *clt)
 	ibtrs_clt_abort(clt, session_match_all, NULL, -ECONNABORTED);
 	session_free(clt);
 }
+EXPORT_SYMBOL_GPL(ibtrs_clt_close);
 
 static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *paths,
 			      unsigned int nr)
@@ -333,9 +334,3 @@ void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size)
 	}
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_why);
-
-void ibtrs_clt_close(struct ibtrs_clt *clt)
-{
-	session_close(clt);
-}
-EXPORT_SYMBOL_GPL(ibtrs_clt_close);

@@ -230,7 +230,7 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_slot_give);
 
 /* ---- ibtrs' own --------------------------------------------------------- */
 
-static int slot_take_own(struct ibtrs_clt_slots *s, unsigned int leave)
+int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s, unsigned int leave)
 {
 	unsigned long flags;
 	int bit, slot = -EAGAIN;
@@ -243,21 +243,6 @@ static int slot_take_own(struct ibtrs_clt_slots *s, unsigned int leave)
 	}
 	spin_unlock_irqrestore(&s->lock, flags);
 	return slot;
-}
-
-int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s)
-{
-	return slot_take_own(s, 0);
-}
-
-int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s)
-{
-	return slot_take_own(s, 1);
-}
-
-int ibtrs_clt_slot_half(struct ibtrs_clt_slots *s)
-{
-	return slot_take_own(s, DIV_ROUND_UP(s->depth - s->nr_user, 2));
 }
 
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot)

@@ -45,12 +45,8 @@ struct ibtrs_clt_slots {
 int ibtrs_clt_slots_init(struct ibtrs_clt_slots *s, u32 depth, u32 max_segments, int node,
 			 u32 cpus);
 void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s);
-/* Take one of ibtrs' own slots; -EAGAIN when none is free. Any context. */
-int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s);
-/* The same, but leaves the last free slot for messages. */
-int ibtrs_clt_slot_spare(struct ibtrs_clt_slots *s);
-/* The same, but only while more than half are free: for a caller that has a slot already. */
-int ibtrs_clt_slot_half(struct ibtrs_clt_slots *s);
+/* Take one of ibtrs' own slots; -EAGAIN when no more than @leave are free. Any context. */
+int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s, unsigned int leave);
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot);
 
 static inline void *ibtrs_clt_slot_hdr(const struct ibtrs_clt_slots *s, u32 slot)

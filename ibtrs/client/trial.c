@@ -112,7 +112,7 @@ static const struct ibtrs_chunk *trial_chunk(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_trial *trial = &path->trial;
 
-	trial->slot = ibtrs_clt_slot_spare(&path->clt->slots);
+	trial->slot = ibtrs_clt_slot_get(&path->clt->slots, 1);	/* the last one is for messages */
 	if (trial->slot >= 0)
 		return &path->hs.chunks[trial->slot];
 	/* With FENCE the chunks belong to this path alone, and no request is on the path yet. */

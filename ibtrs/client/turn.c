@@ -25,11 +25,6 @@
 /* the next attempt of a path comes after 0.1 s, and its drain may take a while */
 #define TURN_NEXT	(2 * HZ)
 
-void ibtrs_clt_turn_init(struct ibtrs_clt_turn *turn)
-{
-	spin_lock_init(&turn->lock);
-}
-
 bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_turn *turn = &path->clt->turn;
@@ -66,22 +61,13 @@ bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 	return true;
 }
 
-void ibtrs_clt_turn_up(struct ibtrs_clt_path *path)
+void ibtrs_clt_turn_end(struct ibtrs_clt_path *path, bool up)
 {
 	struct ibtrs_clt_turn *turn = &path->clt->turn;
 
 	spin_lock(&turn->lock);
-	turn->next = NULL;
-	if (turn->holder == path)
-		turn->holder = NULL;
-	spin_unlock(&turn->lock);
-}
-
-void ibtrs_clt_turn_end(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_clt_turn *turn = &path->clt->turn;
-
-	spin_lock(&turn->lock);
+	if (up)
+		turn->next = NULL;
 	if (turn->holder == path)
 		turn->holder = NULL;
 	spin_unlock(&turn->lock);

@@ -19,7 +19,6 @@ struct ibtrs_clt_turn {
 	unsigned long next_end;
 };
 
-void ibtrs_clt_turn_init(struct ibtrs_clt_turn *turn);
 /* @path is about to connect cid 0: may that make the session? CM event of cid 0. */
 bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path);
 /*
@@ -27,9 +26,10 @@ bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path);
  * path has the turn: then @path was not refused, but asked too early. CM event of cid 0.
  */
 bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path);
-/* @path is up: the session exists, the turn ends. Path work. */
-void ibtrs_clt_turn_up(struct ibtrs_clt_path *path);
-/* Nothing that @path sent is on its way any more: its turn ends. Drain. */
-void ibtrs_clt_turn_end(struct ibtrs_clt_path *path);
+/*
+ * The turn of @path ends. @up: because the path is up, so the session exists and no path is the
+ * next one; else because nothing that it sent is on its way any more. Path work, drain.
+ */
+void ibtrs_clt_turn_end(struct ibtrs_clt_path *path, bool up);
 
 #endif

@@ -16,7 +16,6 @@
  * Failure: without debugfs there are no files. Nothing depends on them.
  */
 #include <linux/debugfs.h>
-#include <linux/delay.h>
 #include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
@@ -29,7 +28,6 @@
 #define FAULT_NAME	128
 #define FAULT_LINE	512
 #define FAULT_MS_MAX	600000
-#define FAULT_SPIN_MAX	100
 #define FAULT_ERRNO_MAX	4095
 
 #define CAN(what)	(1u << IBTRS_FAULT_##what)
@@ -112,27 +110,6 @@ struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *sessio
 	return f;
 }
 EXPORT_SYMBOL_GPL(ibtrs_fault_look);
-
-int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path)
-{
-	struct ibtrs_fault f = ibtrs_fault_at(p, session, path);
-
-	if (f.action == IBTRS_FAULT_DELAY)
-		msleep(f.ms);
-	return f.err;
-}
-EXPORT_SYMBOL_GPL(ibtrs_fault_wait);
-
-struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session,
-					 const char *path)
-{
-	struct ibtrs_fault f = ibtrs_fault_at(p, session, path);
-
-	if (f.action == IBTRS_FAULT_DELAY)
-		mdelay(min_t(u32, f.ms, FAULT_SPIN_MAX));
-	return f;
-}
-EXPORT_SYMBOL_GPL(ibtrs_fault_look_spin);
 
 static u32 fault_sq_units;
 

@@ -7,7 +7,9 @@
 #ifndef IBTRS_CORE_FAULT_H
 #define IBTRS_CORE_FAULT_H
 
+#include <linux/delay.h>
 #include <linux/jump_label.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 struct ib_qp_cap;
@@ -58,10 +60,6 @@ DECLARE_STATIC_KEY_FALSE(ibtrs_fault_key);	/* true while any point is armed */
 
 struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *session,
 				    const char *path);
-/* For callers that may sleep and can fail: sleeps on DELAY, then returns 0 or the errno. */
-int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path);
-struct ibtrs_fault ibtrs_fault_look_spin(enum ibtrs_fault_point p, const char *session,
-					 const char *path);
 /* Would mlx5 make this send queue, if it had as many units as debugfs says (0: any number)? */
 bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap);
 void ibtrs_fault_init(void);		/* without debugfs there are no files, and so no faults */
@@ -69,12 +67,6 @@ void ibtrs_fault_exit(void);
 #else
 #define ibtrs_fault_armed()		false
 #define ibtrs_fault_look(p, s, path)	((struct ibtrs_fault){})
-#define ibtrs_fault_look_spin(p, s, path) ((struct ibtrs_fault){})
-
-static inline int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path)
-{
-	return 0;
-}
 
 static inline bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
 {
@@ -94,6 +86,16 @@ static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const 
 	return (struct ibtrs_fault){};
 }
 
+/* For callers that may sleep and can fail: sleeps on DELAY, then returns 0 or the errno. */
+static inline int ibtrs_fault_wait(enum ibtrs_fault_point p, const char *session, const char *path)
+{
+	struct ibtrs_fault f = ibtrs_fault_at(p, session, path);
+
+	if (f.action == IBTRS_FAULT_DELAY)
+		msleep(f.ms);
+	return f.err;
+}
+
 /*
  * For callers that may not sleep: spins on DELAY, for 100 ms at most. The caller carries out any
  * other fault.
@@ -101,9 +103,11 @@ static inline struct ibtrs_fault ibtrs_fault_at(enum ibtrs_fault_point p, const 
 static inline struct ibtrs_fault ibtrs_fault_spin(enum ibtrs_fault_point p, const char *session,
 						  const char *path)
 {
-	if (ibtrs_fault_armed())
-		return ibtrs_fault_look_spin(p, session, path);
-	return (struct ibtrs_fault){};
+	struct ibtrs_fault f = ibtrs_fault_at(p, session, path);
+
+	if (f.action == IBTRS_FAULT_DELAY)
+		mdelay(min(f.ms, 100u));
+	return f;
 }
 
 #endif

@@ -291,11 +291,6 @@ static void chunk_expire(struct work_struct *work)
 	spin_unlock(&shelf_lock);
 }
 
-void ibtrs_srv_chunk_empty_shelf(void)
-{
-	shelf_tidy(0);
-}
-
 void ibtrs_srv_chunk_forget(const struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_chunks *c, *next;
@@ -341,7 +336,7 @@ void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
 void ibtrs_srv_chunk_stop(void)
 {
 	cancel_delayed_work_sync(&shelf_work);
-	ibtrs_srv_chunk_empty_shelf();
+	shelf_tidy(0);
 }
 
 /* Only for a test (debug.h): the path uses the chunks of another path of the session. */

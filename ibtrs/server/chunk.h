@@ -102,9 +102,7 @@ void ibtrs_srv_chunk_forget(const struct ibtrs_srv_session *s);
  * The others are freed when the last op has ended.
  */
 void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path);
-/* Frees all chunks in the shelf. */
-void ibtrs_srv_chunk_empty_shelf(void);
-/* The same for the last time: no path is left. */
+/* No path is left: frees all chunks in the shelf. */
 void ibtrs_srv_chunk_stop(void);
 
 #endif

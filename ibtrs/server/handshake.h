@@ -3,7 +3,7 @@
 #ifndef IBTRS_SERVER_HANDSHAKE_H
 #define IBTRS_SERVER_HANDSHAKE_H
 
-#include <linux/types.h>
+#include <linux/workqueue.h>
 #include <rdma/rdma_cm.h>
 #include "ibtrs/proto/auth.h"
 
@@ -77,10 +77,8 @@ void ibtrs_srv_path_free(struct ibtrs_srv_path *path);
 
 /* info.c: INFO_REQ: a path that has all its connections becomes one that carries requests. */
 
-void ibtrs_srv_info_init(struct ibtrs_srv_path *path);
+void ibtrs_srv_info_work(struct work_struct *work);	/* the work @info_work of a path */
 /* Post the buffer for INFO_REQ on cid 0, before it is accepted. 0 or an errno. Sleeps. */
 int ibtrs_srv_info_expect(struct ibtrs_srv_path *path);
-/* After the drain. Idempotent. */
-void ibtrs_srv_info_free(struct ibtrs_srv_path *path);
 
 #endif

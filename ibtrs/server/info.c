@@ -14,6 +14,8 @@
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/sysfs.h"
 
+#define INFO_REFUSED	(2 * HZ)	/* time for a refused client to leave by itself */
+
 static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_srv_path *path = container_of(wc->wr_cqe, struct ibtrs_srv_path, info_req.cqe);
@@ -86,7 +88,7 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	if (err)
 		return err;
 	*why = "it was closed meanwhile";
-	if (!ibtrs_srv_path_connected(path))
+	if (!ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CONNECTED))
 		return -ECONNABORTED;
 	/*
 	 * Asked again: what the session was given since the first time was not checked for this
@@ -170,7 +172,8 @@ static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *w
 	ibtrs_msg_info_refused_encode(path->info_rsp.buf, err, why);
 	if (ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size))
 		return false;
-	ibtrs_srv_path_expect_end(path);
+	/* Close the path soon if the client does not. */
+	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, INFO_REFUSED);
 	return true;
 }
 
@@ -210,7 +213,7 @@ static void info_end(struct ibtrs_srv_path *path, int err, const char *why)
 		ibtrs_srv_path_close(path, why);
 }
 
-static void info_work(struct work_struct *work)
+void ibtrs_srv_info_work(struct work_struct *work)
 {
 	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, info_work);
 	const char *why = "";
@@ -221,15 +224,4 @@ static void info_work(struct work_struct *work)
 	info_end(path, err, why);
 	if (named)
 		ibtrs_srv_session_named(path, !err);
-}
-
-void ibtrs_srv_info_init(struct ibtrs_srv_path *path)
-{
-	INIT_WORK(&path->info_work, info_work);
-}
-
-void ibtrs_srv_info_free(struct ibtrs_srv_path *path)
-{
-	ibtrs_iu_free(&path->info_req);
-	ibtrs_iu_free(&path->info_rsp);
 }

@@ -259,8 +259,3 @@ void ibtrs_srv_look_work(struct work_struct *work)
 	look_if_away(s);
 	queue_delayed_work(ibtrs_srv.info_wq, &s->look, IBTRS_SRV_SESSION_LOOK);
 }
-
-void ibtrs_srv_look_now(struct ibtrs_srv_session *s)
-{
-	mod_delayed_work(ibtrs_srv.info_wq, &s->look, 0);
-}

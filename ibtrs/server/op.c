@@ -61,12 +61,6 @@ int ibtrs_srv_op_alloc(struct ibtrs_srv_path *path)
 	return 0;
 }
 
-void ibtrs_srv_op_free(struct ibtrs_srv_path *path)
-{
-	kvfree(path->ops);
-	path->ops = NULL;
-}
-
 /* ---- the end ------------------------------------------------------------ */
 
 /*

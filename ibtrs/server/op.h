@@ -60,7 +60,6 @@ static inline struct ibtrs_srv_slot *ibtrs_srv_op_slot(const struct ibtrs_srv_op
 }
 
 int ibtrs_srv_op_alloc(struct ibtrs_srv_path *path);	/* after ibtrs_srv_chunk_map() */
-void ibtrs_srv_op_free(struct ibtrs_srv_path *path);	/* idempotent */
 
 /* A request arrived; the checks of the immediate are done. Completion context of @conn. */
 void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off);

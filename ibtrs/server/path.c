@@ -11,7 +11,6 @@
 
 /* the client posts its receives when it has seen INFO_RSP */
 #define PATH_HB_DELAY	msecs_to_jiffies(100)
-#define PATH_REFUSED	(2 * HZ)	/* time for a refused client to leave by itself */
 
 #define PATH_SERVICE_WR	256
 /* with core's slack just below 1024: if the queue is too small, replies only wait for credit */
@@ -82,11 +81,6 @@ void ibtrs_srv_path_op_ended(struct ibtrs_srv_path *path)
 		mod_delayed_work(ibtrs_srv.wq, &path->end_work, 0);
 }
 
-bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path)
-{
-	return ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CONNECTED);
-}
-
 void ibtrs_srv_path_answered(struct ibtrs_srv_path *path)
 {
 	WRITE_ONCE(path->answered, true);
@@ -98,11 +92,6 @@ void ibtrs_srv_path_expect(struct ibtrs_srv_path *path)
 	unsigned int s = max(READ_ONCE(ibtrs_srv_params.handshake_timeout_s), 1u);
 
 	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, secs_to_jiffies(s));
-}
-
-void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path)
-{
-	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, PATH_REFUSED);
 }
 
 void ibtrs_srv_path_broken(struct ibtrs_srv_path *path, enum ib_wc_status status)

@@ -189,16 +189,11 @@ u64 ibtrs_srv_path_conn_bytes(bool service);
 /* The same for cid 0, plus the path's own memory before it is let in. */
 u64 ibtrs_srv_path_first_bytes(u32 nr_conns);
 
-
 /*
  * cid 0 is being accepted: from now on the peer has handshake_timeout_s to complete the path (E-4),
  * whatever the number of its connections. The caller holds the conn's lock; the conn is not dead.
  */
 void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
-/* INFO work: the client was told why it is refused. Close the path soon if the client does not. */
-void ibtrs_srv_path_expect_end(struct ibtrs_srv_path *path);
-/* INFO_REQ is good: the path is now up. False: the path was closed in the meantime. */
-bool ibtrs_srv_path_connected(struct ibtrs_srv_path *path);
 /*
  * INFO work: INFO_RSP is posted, so the handshake is over and the heartbeat follows. Not earlier:
  * the client's first receive on cid 0 is for INFO_RSP, and a heartbeat in it ends the path.

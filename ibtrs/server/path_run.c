@@ -123,7 +123,8 @@ static void path_release_device(struct ibtrs_srv_path *path)
 	for (cid = 0; cid < path->nr_conns; cid++)
 		ibtrs_conn_destroy(&path->conns[cid].c);
 	ibtrs_srv_quota_end(path);
-	ibtrs_srv_info_free(path);
+	ibtrs_iu_free(&path->info_req);
+	ibtrs_iu_free(&path->info_rsp);
 	ibtrs_srv_chunk_unmap(path);
 	ibtrs_dev_put(path->dev);
 	path->dev = NULL;
@@ -175,7 +176,7 @@ static void path_close_work(struct work_struct *work)
 	path_stop_posting(path);
 	path_drain(path);
 	path_release_device(path);
-	ibtrs_srv_look_now(path->session);
+	mod_delayed_work(ibtrs_srv.info_wq, &path->session->look, 0);
 	path_begin_waiting(path);
 }
 
@@ -193,7 +194,8 @@ static void path_end_work(struct work_struct *work)
 	synchronize_rcu();		/* tasks that have just ended an op, and the close work */
 	cancel_delayed_work(&path->end_work);	/* which they may have queued */
 	path_closed(path);
-	ibtrs_srv_op_free(path);
+	kvfree(path->ops);
+	path->ops = NULL;
 	ibtrs_srv_chunk_put(path, true);
 	ibtrs_srv_session_del_path(path);
 	synchronize_rcu();	/* code that sends an event may still see the path in the list */
@@ -259,13 +261,13 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	path->limits.fence = req->ext & IBTRS_EXT_FENCE;
 	path->off_bits = ibtrs_imm_off_bits(p->queue_depth);
 	INIT_DELAYED_WORK(&path->timer, path_timer);
+	INIT_WORK(&path->info_work, ibtrs_srv_info_work);
 	INIT_WORK(&path->close_work, path_close_work);
 	INIT_DELAYED_WORK(&path->end_work, path_end_work);
 	ibtrs_hb_init(&path->hb, ibtrs_srv.quick_wq, path_hb_fail);
 	path->hb.fault = IBTRS_FAULT_SRV_HEARTBEAT;
 	path->hb.session = session->name;
 	path->hb.path = path->name;
-	ibtrs_srv_info_init(path);
 	path_init_conns(path);
 	return path;
 }

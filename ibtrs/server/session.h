@@ -140,8 +140,6 @@ void ibtrs_srv_session_close_all(void);
  */
 
 void ibtrs_srv_look_work(struct work_struct *work);	/* the work @look of a session */
-/* Look at once. Any context. */
-void ibtrs_srv_look_now(struct ibtrs_srv_session *s);
 
 /* Close work; may sleep: ends the parked ops of @path; they are not executed. */
 void ibtrs_srv_look_ops_unpark(struct ibtrs_srv_path *path);
