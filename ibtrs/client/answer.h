@@ -27,7 +27,7 @@ static inline bool ibtrs_clt_wc_failed(struct ibtrs_clt_conn *conn, const struct
 	if (likely(wc->status == IB_WC_SUCCESS)) {
 		/* A receive does not show that the send queue moves. */
 		if (!(wc->opcode & IB_WC_RECV))
-			ibtrs_clt_conn_seen(conn);
+			ibtrs_probe_seen(&conn->probe);
 		return false;
 	}
 	if (wc->status != IB_WC_WR_FLUSH_ERR)

@@ -394,7 +394,7 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 	conn->polled = cid > path->clt->nr_irq_conns;
 	conn->recv_cqe.done = ibtrs_clt_rx_recv_done;
 	conn->send_cqe.done = ibtrs_clt_rx_send_done;
-	conn->probe_cqe.done = ibtrs_clt_probe_done;
+	conn->probe.cqe.done = ibtrs_clt_probe_done;
 	conn->established = false;
 	conn->dead = false;
 	err = cm_resolve(conn);

@@ -8,7 +8,6 @@
 
 #include <linux/mutex.h>
 #include "ibtrs/core/conn.h"
-#include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/wire.h"
 
 struct ibtrs_clt_path;
@@ -21,12 +20,9 @@ struct ibtrs_clt_rxbuf;
  * @inflight: requests that were posted here, and have not ended or left. Counted by connection and
  *	not by path: a CPU that has a connection of its own then writes to no cache line of other
  *	CPUs
- * @seen: written by every completion of the send queue, cleared by the check of probe.c
  * @alone: number of requests in a row that found no other request here, see post_is_alone() in
  *	post.c. A hint, like @last; written by the sender
  * @last: the task that sent the last request; only compared, never dereferenced
- * @probing: a probe is out
- * @watch: used by the check of probe.c only
  */
 struct ibtrs_clt_conn {
 	struct ibtrs_conn c;
@@ -37,10 +33,7 @@ struct ibtrs_clt_conn {
 	atomic_t inflight;
 	u32 alone;
 	const void *last;
-	bool seen;
-	bool probing;
-	struct ibtrs_sqwatch watch;
-	struct ib_cqe probe_cqe;
+	struct ibtrs_probe probe;
 	struct ibtrs_clt_rxbuf *rxbufs;	/* with NEW_RKEY only */
 	u32 nr_rxbufs;
 	bool polled;
@@ -58,13 +51,6 @@ struct ibtrs_clt_conn {
 static inline u32 ibtrs_clt_conn_inflight(const struct ibtrs_clt_conn *conn)
 {
 	return max(0, atomic_read(&conn->inflight));
-}
-
-/* A work request of the send queue of @conn has completed. CQ context. */
-static inline void ibtrs_clt_conn_seen(struct ibtrs_clt_conn *conn)
-{
-	if (!READ_ONCE(conn->seen))
-		WRITE_ONCE(conn->seen, true);
 }
 
 #define IBTRS_CLT_POLL_BUDGET	256	/* for more, poll again */

@@ -16,47 +16,24 @@
  *
  * The same work detects that a path has become marginal, or is not marginal any more.
  *
- * Only the check uses `watch`. The check sets `probing`, and the completion of the probe clears it;
- * that completion comes before the drain ends or not at all. The check is stopped before the drain,
- * so no probe is posted after the drain has begun.
+ * The completion of a probe comes before the drain ends or not at all. The check is stopped before
+ * the drain, so no probe is posted after the drain has begun.
  */
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
-
-static void probe_post(struct ibtrs_clt_conn *conn)
-{
-	struct ib_rdma_wr wr = { .wr.wr_cqe = &conn->probe_cqe, .wr.opcode = IB_WR_RDMA_WRITE };
-	int err;
-
-	WRITE_ONCE(conn->probing, true);
-	err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, true);
-	if (!err)
-		return;
-	WRITE_ONCE(conn->probing, false);
-	if (err != -EAGAIN)
-		ibtrs_clt_path_fail(conn->path, err, "a send queue cannot be probed");
-}
 
 static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
 {
 	u32 out = ibtrs_clt_conn_inflight(conn);
 	u32 patience = ibtrs_sqwatch_patience(path->clt->opts.hb_misses,
 					      (u64)out * path->limits.max_io_size);
-	bool seen = READ_ONCE(conn->seen);
+	const char *why;
+	int err;
 
-	if (seen)
-		WRITE_ONCE(conn->seen, false);
-	switch (ibtrs_sqwatch_look(&conn->watch, out, seen, READ_ONCE(conn->probing), patience)) {
-	case IBTRS_SQWATCH_PROBE:
-		probe_post(conn);
-		break;
-	case IBTRS_SQWATCH_DEAD:
-		ibtrs_clt_path_fail(path, -ETIMEDOUT, "a send queue is stuck");
-		break;
-	default:
-		break;
-	}
+	err = ibtrs_probe_look(&conn->probe, &conn->c, out, false, patience, &why);
+	if (err < 0)
+		ibtrs_clt_path_fail(path, err, why);
 }
 
 static void probe_work(struct work_struct *work)
@@ -83,12 +60,12 @@ static void probe_work(struct work_struct *work)
 
 void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, probe_cqe);
+	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, probe.cqe);
 
 	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
 		return;
 	ibtrs_conn_credit(&conn->c, 1);
-	WRITE_ONCE(conn->probing, false);
+	WRITE_ONCE(conn->probe.out, false);
 }
 
 void ibtrs_clt_probe_init(struct ibtrs_clt_path *path)
@@ -101,11 +78,11 @@ void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)
 	u32 cid;
 
 	for (cid = 0; cid < path->nr_conns; cid++) {
-		struct ibtrs_clt_conn *conn = &path->conns[cid];
+		struct ibtrs_probe *probe = &path->conns[cid].probe;
 
-		conn->seen = true;
-		conn->probing = false;
-		conn->watch.silent = 0;
+		probe->seen = true;
+		probe->out = false;
+		probe->watch.silent = 0;
 	}
 	queue_delayed_work(path->clt->wq, &path->probe,
 			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));

@@ -297,6 +297,35 @@ int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_post_recv);
 
+int ibtrs_probe_look(struct ibtrs_probe *p, struct ibtrs_conn *c, bool waits, bool seen,
+		     u32 patience, const char **why)
+{
+	struct ib_rdma_wr wr = { .wr.wr_cqe = &p->cqe, .wr.opcode = IB_WR_RDMA_WRITE };
+	int err;
+
+	if (READ_ONCE(p->seen)) {
+		WRITE_ONCE(p->seen, false);
+		seen = true;
+	}
+	switch (ibtrs_sqwatch_look(&p->watch, waits, seen, READ_ONCE(p->out), patience)) {
+	case IBTRS_SQWATCH_FINE:
+		return 0;
+	case IBTRS_SQWATCH_DEAD:
+		*why = "a send queue is stuck";
+		return -ETIMEDOUT;
+	case IBTRS_SQWATCH_PROBE:
+		break;
+	}
+	WRITE_ONCE(p->out, true);
+	err = ibtrs_conn_send(c, &wr.wr, &wr.wr, 1, true);
+	if (!err)
+		return 1;
+	WRITE_ONCE(p->out, false);
+	*why = "a send queue cannot be probed";
+	return err == -EAGAIN ? 0 : err;
+}
+EXPORT_SYMBOL_GPL(ibtrs_probe_look);
+
 int ibtrs_iu_init(struct ibtrs_iu *iu, struct ib_device *ib, u32 size, enum dma_data_direction dir,
 		  void (*done)(struct ib_cq *cq, struct ib_wc *wc))
 {

@@ -13,6 +13,7 @@
 #include <ibtrs/addr.h>
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/fault.h"
+#include "ibtrs/logic/sqwatch.h"
 
 #define IBTRS_CONN_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
 
@@ -152,6 +153,40 @@ static inline int ibtrs_conn_wc_err(const struct ib_wc *wc)
 /* Post @nr zero-length receives with one cqe. */
 int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr);
 int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge *sge);
+
+/**
+ * struct ibtrs_probe - notices a send queue that died without a completion (decision 16)
+ * @cqe: of a probe, a signalled zero-byte RDMA write, which the peer's software never sees
+ * @watch: what earlier looks saw; used by the looks only
+ * @seen: written by every completion of the send queue, cleared by a look
+ * @out: a probe is posted and not complete. Its done() clears it and gives back one credit
+ */
+struct ibtrs_probe {
+	struct ib_cqe cqe;
+	struct ibtrs_sqwatch watch;
+	bool seen;
+	bool out;
+};
+
+static inline void ibtrs_probe_seen(struct ibtrs_probe *p)
+{
+	if (!READ_ONCE(p->seen))
+		WRITE_ONCE(p->seen, true);
+}
+
+/**
+ * ibtrs_probe_look() - one look at the send queue of @c, once per heartbeat interval
+ * @waits: something was posted that must complete
+ * @seen: the queue moves, or nothing can be said
+ * @patience: see ibtrs_sqwatch_patience()
+ * @why: reason of an error
+ *
+ * A queue without room gets no probe: the work requests in it show whether it still moves.
+ *
+ * Return: 0; 1: a probe was posted; a negative errno: the path must fail.
+ */
+int ibtrs_probe_look(struct ibtrs_probe *p, struct ibtrs_conn *c, bool waits, bool seen,
+		     u32 patience, const char **why);
 
 /* A zeroed, DMA-mapped buffer with its completion entry: control messages and small receives. */
 struct ibtrs_iu {

@@ -56,7 +56,6 @@ EXPORT_SYMBOL_GPL(ibtrs_fence_behind);
 EXPORT_SYMBOL_GPL(ibtrs_fence_catch_up);
 
 EXPORT_SYMBOL_GPL(ibtrs_sqwatch_patience);
-EXPORT_SYMBOL_GPL(ibtrs_sqwatch_look);
 
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_decode);

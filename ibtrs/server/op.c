@@ -97,11 +97,10 @@ static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 /* Queues the work of @next, or answers it with @next->err. */
 static noinline void op_next(struct ibtrs_srv_opx *next, bool run)
 {
-	if (run) {
+	if (run)
 		queue_work(next->path->session->op_wq, &next->work);
-		return;
-	}
-	ibtrs_srv_reply(next);
+	else
+		ibtrs_srv_reply(next);
 }
 
 void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
@@ -120,6 +119,13 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
 		ibtrs_srv_path_op_ended(path);
 	if (unlikely(next))
 		op_next(next, run);
+}
+
+void ibtrs_srv_op_drop(struct ibtrs_srv_opx *x)
+{
+	rcu_read_lock();
+	ibtrs_srv_op_release(x);
+	rcu_read_unlock();
 }
 
 bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x)
@@ -211,23 +217,14 @@ static void op_run(struct ibtrs_srv_opx *x)
 	op_request(x);
 }
 
-/* Ends the op without an answer: its path is closing. */
-static void op_drop(struct ibtrs_srv_opx *x)
-{
-	rcu_read_lock();
-	ibtrs_srv_op_release(x);
-	rcu_read_unlock();
-}
-
 static void op_parked_work(struct work_struct *work)
 {
 	struct ibtrs_srv_opx *x = container_of(work, struct ibtrs_srv_opx, work);
 
-	if (ibtrs_srv_path_up(x->path)) {
+	if (ibtrs_srv_path_up(x->path))
 		op_run(x);
-		return;
-	}
-	op_drop(x);
+	else
+		ibtrs_srv_op_drop(x);
 }
 
 /* The caller owns @x: it is busy, and no other context uses it. */
@@ -336,7 +333,7 @@ static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path 
 {
 	ibtrs_srv_path_close(path, why);
 	if (path->new_rkey)
-		op_drop(x);
+		ibtrs_srv_op_drop(x);
 }
 
 /*
@@ -346,7 +343,7 @@ static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path 
 static noinline void op_far(struct ibtrs_srv_opx *x)
 {
 	ibtrs_srv_path_close(x->path, "a request's number is far ahead of its slot's");
-	op_drop(x);
+	ibtrs_srv_op_drop(x);
 }
 
 /* Decodes the header and acts on it. */

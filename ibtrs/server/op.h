@@ -71,6 +71,8 @@ void ibtrs_srv_op_invalidated(struct ibtrs_srv_opx *x);
  * until the client does so. Any context.
  */
 void ibtrs_srv_op_release(struct ibtrs_srv_opx *x);
+/* The same, without an answer, outside an RCU read section: the path of @x is closing. */
+void ibtrs_srv_op_drop(struct ibtrs_srv_opx *x);
 /*
  * Makes the op busy again after a release, because its reply could not be posted. False: the client
  * has used the slot in between, without waiting for the reply.

@@ -17,7 +17,6 @@
 #include "ibtrs/core/conn.h"
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/hb.h"
-#include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/chunk.h"
@@ -74,17 +73,13 @@ struct ibtrs_srv_conn {
 	bool after_send;
 
 	/* reply.c, to notice a dead send queue */
-	struct ib_cqe probe_cqe;
-	/* set by every send completion, cleared by ibtrs_srv_reply_check() */
-	bool sends_seen;
+	struct ibtrs_probe probe;
 	/*
 	 * a request is being handed to the user, which may wait for a disk; until it returns, no
 	 * completion of this connection is handled
 	 */
 	bool serving;
 	u32 sq_size;			/* c.sq_free when nothing is posted */
-	bool probing;			/* a probe is posted and not complete */
-	struct ibtrs_sqwatch watch;
 	u32 probed_at;			/* c.sq_posted at the last probe */
 
 	spinlock_t wait_lock;		/* wait */

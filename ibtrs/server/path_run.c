@@ -215,7 +215,7 @@ static void path_init_conns(struct ibtrs_srv_path *path)
 		conn->c.cid = cid;
 		conn->recv_cqe.done = ibtrs_srv_rx_done;
 		conn->send_cqe.done = ibtrs_srv_reply_send_done;
-		conn->probe_cqe.done = ibtrs_srv_reply_probe_done;
+		conn->probe.cqe.done = ibtrs_srv_reply_probe_done;
 		spin_lock_init(&conn->wait_lock);
 		INIT_LIST_HEAD(&conn->wait);
 		mutex_init(&conn->lock);

@@ -252,7 +252,7 @@ static struct ibtrs_srv_opx *reply_pop(struct ibtrs_srv_conn *conn)
 
 static bool reply_has_room(const struct ibtrs_srv_conn *conn)
 {
-	smp_mb();	/* pairs with the one in ibtrs_srv_reply_send_done() */
+	smp_mb();	/* pairs with the one in reply_credit() */
 	return atomic_read(&conn->c.sq_free) >= IBTRS_SRV_REPLY_WR;
 }
 
@@ -337,29 +337,14 @@ void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn)
 
 /* ---- completions -------------------------------------------------------- */
 
-static void reply_seen(struct ibtrs_srv_conn *conn)
+/* @nr work requests have completed: there is room for what waits. */
+static void reply_credit(struct ibtrs_srv_conn *conn, u32 nr)
 {
-	if (!READ_ONCE(conn->sends_seen))
-		WRITE_ONCE(conn->sends_seen, true);
-}
-
-static void reply_probe(struct ibtrs_srv_conn *conn, u32 posted)
-{
-	struct ib_rdma_wr wr = { .wr.wr_cqe = &conn->probe_cqe, .wr.opcode = IB_WR_RDMA_WRITE };
-	int err;
-
-	WRITE_ONCE(conn->probing, true);
-	err = ibtrs_conn_send(&conn->c, &wr.wr, &wr.wr, 1, true);
-	if (!err) {
-		conn->probed_at = posted;
-		return;
-	}
-	WRITE_ONCE(conn->probing, false);
-	/*
-	 * A full queue needs no probe: the work requests in it show whether the queue still moves.
-	 */
-	if (err != -EAGAIN)
-		ibtrs_srv_path_close(conn->path, "a send queue cannot be probed");
+	ibtrs_probe_seen(&conn->probe);
+	ibtrs_conn_credit(&conn->c, nr);
+	smp_mb__after_atomic();	/* with the one in reply_has_room() */
+	if (unlikely(!list_empty(&conn->wait)))
+		ibtrs_srv_reply_kick(conn);
 }
 
 void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn)
@@ -368,39 +353,30 @@ void ibtrs_srv_reply_check(struct ibtrs_srv_conn *conn)
 	u32 patience = ibtrs_sqwatch_patience(READ_ONCE(ibtrs_srv_params.hb_misses),
 					      out * conn->path->limits.max_io_size);
 	u32 posted = atomic_read(&conn->c.sq_posted);
-	bool probing = READ_ONCE(conn->probing), seen = READ_ONCE(conn->sends_seen);
+	bool waits = READ_ONCE(conn->probe.out) || posted != conn->probed_at;
+	const char *why;
+	int err;
 
 	/*
 	 * While a request is handed to the user, no completion of this connection is handled: that
 	 * none was seen says nothing about the send queue.
 	 */
-	seen |= READ_ONCE(conn->serving);
-	WRITE_ONCE(conn->sends_seen, false);
-	switch (ibtrs_sqwatch_look(&conn->watch, probing || posted != conn->probed_at, seen,
-				   probing, patience)) {
-	case IBTRS_SQWATCH_PROBE:
-		reply_probe(conn, posted);
-		break;
-	case IBTRS_SQWATCH_DEAD:
-		ibtrs_srv_path_close(conn->path, "a send queue is stuck");
-		break;
-	default:
-		break;
-	}
+	err = ibtrs_probe_look(&conn->probe, &conn->c, waits, READ_ONCE(conn->serving), patience,
+			       &why);
+	if (err < 0)
+		ibtrs_srv_path_close(conn->path, why);
+	else if (err)
+		conn->probed_at = posted;
 }
 
 void ibtrs_srv_reply_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, probe_cqe);
+	struct ibtrs_srv_conn *conn = container_of(wc->wr_cqe, struct ibtrs_srv_conn, probe.cqe);
 
 	if (ibtrs_srv_path_failed(conn->path, wc))
 		return;
-	reply_seen(conn);
-	WRITE_ONCE(conn->probing, false);
-	ibtrs_conn_credit(&conn->c, 1);
-	smp_mb__after_atomic();	/* with the one in reply_has_room() */
-	if (!list_empty(&conn->wait))
-		ibtrs_srv_reply_kick(conn);
+	WRITE_ONCE(conn->probe.out, false);
+	reply_credit(conn, 1);
 }
 
 void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -409,12 +385,8 @@ void ibtrs_srv_reply_send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (unlikely(ibtrs_srv_path_failed(conn->path, wc)))
 		return;
-	reply_seen(conn);
 	conn->after_send = wc == cq->wc;
-	ibtrs_conn_credit(&conn->c, conn->c.sig_every);
-	smp_mb__after_atomic();	/* with the one in reply_has_room() */
-	if (unlikely(!list_empty(&conn->wait)))
-		ibtrs_srv_reply_kick(conn);
+	reply_credit(conn, conn->c.sig_every);
 }
 
 void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -423,19 +395,13 @@ void ibtrs_srv_reply_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ibtrs_srv_conn *conn = x->conn;
 
 	if (unlikely(ibtrs_srv_path_failed(conn->path, wc))) {
-		rcu_read_lock();
-		ibtrs_srv_op_release(x);
-		rcu_read_unlock();
+		ibtrs_srv_op_drop(x);
 		return;
 	}
-	reply_seen(conn);
-	ibtrs_conn_credit(&conn->c, 1);
-	smp_mb__after_atomic();	/* as above */
+	reply_credit(conn, 1);
 	WRITE_ONCE(conn->serving, true);
 	ibtrs_srv_op_invalidated(x);
 	WRITE_ONCE(conn->serving, false);
-	if (unlikely(!list_empty(&conn->wait)))
-		ibtrs_srv_reply_kick(conn);
 }
 
 /* True: the reply comes later, or never. */
@@ -448,9 +414,7 @@ static noinline bool reply_fault(struct ibtrs_srv_opx *x)
 	case IBTRS_FAULT_DELAY:
 		return ibtrs_srv_op_later(x, ibtrs_srv_reply, f.ms);
 	case IBTRS_FAULT_DROP:
-		rcu_read_lock();
-		ibtrs_srv_op_release(x);
-		rcu_read_unlock();
+		ibtrs_srv_op_drop(x);
 		return true;
 	case IBTRS_FAULT_STUCK:
 		WRITE_ONCE(x->conn->c.stuck, true);
