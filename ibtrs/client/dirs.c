@@ -241,14 +241,10 @@ static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *sr
 			name);
 }
 
-/**
- * ibtrs_clt_dirs_path_route() - remember where a path goes
- * @path: connecting, on the list of its session
- * @id: of cid 0, its route just resolved
- *
+/*
  * hca_name, hca_port and src_addr keep their values after the connection is gone, until another
- * route is resolved. The directory of a path without a given source is renamed here, once. CM
- * handler: never runs concurrently with itself.
+ * route is resolved. The directory of a path without a given source is renamed here, once. The
+ * handler never runs concurrently with itself.
  */
 void ibtrs_clt_dirs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id)
 {

@@ -88,7 +88,7 @@ void ibtrs_clt_dirs_removed(struct ibtrs_clt *clt);
 int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path);
 /* Waits for running show and store. Idempotent. */
 void ibtrs_clt_dirs_path_del(struct ibtrs_clt_path *path);
-/* cid 0 resolved its route: source address, device and port are known. CM handler. */
+/* cid 0 of a path on the list of its session has resolved its route. CM handler. */
 void ibtrs_clt_dirs_path_route(struct ibtrs_clt_path *path, const struct rdma_cm_id *id);
 
 /**

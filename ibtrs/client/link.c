@@ -57,9 +57,6 @@ void ibtrs_clt_link_look(struct ibtrs_clt *clt)
 		ibtrs_clt_want(clt, IBTRS_RETRY_NEWS_S);
 }
 
-/*
- * ibtrs_clt_want() - see <ibtrs/clt.h>
- */
 void ibtrs_clt_want(struct ibtrs_clt *clt, unsigned int seconds)
 {
 	unsigned long now = ktime_get_seconds(), end = now + seconds, old,

@@ -118,9 +118,6 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 	return err;
 }
 
-/*
- * ibtrs_clt_submit_plugged() - see <ibtrs/clt.h>
- */
 int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
 			     struct ibtrs_clt_plug *plug)
 {

@@ -47,11 +47,6 @@ u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s)
 	return t.cnt[IBTRS_READ] + t.cnt[IBTRS_WRITE];
 }
 
-/**
- * ibtrs_clt_stats_traffic() - what a path carried since the last reset
- * @s: the path's
- * @t: result
- */
 void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t)
 {
 	const struct ibtrs_clt_traffic *base = &s->traffic_base;

@@ -74,7 +74,7 @@ int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt,
  *
  * All MRs have the same number of chunks, because clients refuse anything else.
  *
- * Return: number of MRs, 0 when not even one chunk fits an MR.
+ * Return: the smallest such number of MRs, 0 when not even one chunk fits an MR.
  */
 u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max)
 {
@@ -95,8 +95,6 @@ u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max)
  * The default depth of 512 is within this for 512 connections.
  */
 #define IBTRS_GRANT_QUEUED	(1u << 18)
-
-/* Limits of a client for the server's grant: each slot costs the client memory. Pure. */
 
 int ibtrs_grant_check(const struct ibtrs_limits *l, u32 nr_conns, u32 page_size, const char **why)
 {

@@ -13,17 +13,8 @@ struct ibtrs_chunk {
 	u32 rkey;
 };
 
-/*
- * Fill @map[0 .. queue_depth-1]. Rules: sg_cnt >= 1 and divides QD; every length non-zero and a
- * multiple of CHUNK; the sum is exactly QD chunks; addr + len does not wrap; bits(sg_cnt) +
- * bits(CHUNK) <= 28 and bits(QD) + bits(CHUNK) <= 28. 0 or -EPROTO with a reason.
- */
 int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt,
 			 const struct ibtrs_limits *l, struct ibtrs_chunk *map, const char **why);
-/*
- * Server side: the number of MRs for @queue_depth chunks. It is the smallest number that divides
- * @queue_depth and gives each MR at most @chunks_per_mr_max chunks.
- */
 u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max);
 
 /**

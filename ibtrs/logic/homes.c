@@ -32,15 +32,7 @@ static u32 homes_step(u32 nr)
 	return nr == 1 ? 0 : step;
 }
 
-/**
- * ibtrs_homes_plan() - divide the slots among the CPUs
- * @h: to fill
- * @slots: number of slots, not 0
- * @cpus: number of CPUs that may take slots, not 0
- *
- * There is at most one home for each CPU. There are fewer homes if each would have fewer than
- * HOMES_SLOTS_MIN slots. No home is empty.
- */
+/* There is at most one home for each CPU, and no home is empty. */
 void ibtrs_homes_plan(struct ibtrs_homes *h, u32 slots, u32 cpus)
 {
 	u32 nr = slots / HOMES_SLOTS_MIN;

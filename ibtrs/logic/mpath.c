@@ -40,7 +40,6 @@ int ibtrs_mpath_parse(const char *s, size_t len)
 	return -EINVAL;
 }
 
-/* As sysfs shows it; never NULL. */
 const char *ibtrs_mpath_sysfs(enum ibtrs_mpath_policy p)
 {
 	return (unsigned int)p < ARRAY_SIZE(policies) ? policies[p].sysfs : "?";

@@ -62,7 +62,7 @@ static __always_inline int ibtrs_mpath_least(unsigned int from, unsigned int n, 
  * policy or -EINVAL.
  */
 int ibtrs_mpath_parse(const char *s, size_t len);
-/* "round-robin (RR: 0)" ... as docs/sysfs.md says */
+/* "round-robin (RR: 0)" ... as docs/sysfs.md says; never NULL */
 const char *ibtrs_mpath_sysfs(enum ibtrs_mpath_policy p);
 
 #endif

@@ -53,14 +53,6 @@ static const struct ibtrs_path_step path_sm[IBTRS_PATH_STATES][IBTRS_PATH_EVENTS
 	},
 };
 
-/**
- * ibtrs_path_sm_step() - what an event does to a path
- * @s: state of the path
- * @ev: what happened
- *
- * Return: the next state and the actions to do now. An event that has no entry in state @s keeps
- * the state and has no actions.
- */
 struct ibtrs_path_step ibtrs_path_sm_step(enum ibtrs_path_state s, enum ibtrs_path_event ev)
 {
 	const struct ibtrs_path_step stay = { .state = s };
@@ -81,7 +73,6 @@ static const char * const state_names[IBTRS_PATH_STATES] = {
 	[IBTRS_PATH_CLOSED]	= "closed",
 };
 
-/* Words for logs and sysfs; never NULL. */
 const char *ibtrs_path_sm_state_name(enum ibtrs_path_state s)
 {
 	return (unsigned int)s < IBTRS_PATH_STATES ? state_names[s] : "?";

@@ -51,6 +51,7 @@ struct ibtrs_path_step {
 };
 
 struct ibtrs_path_step ibtrs_path_sm_step(enum ibtrs_path_state s, enum ibtrs_path_event ev);
+/* Words for logs and sysfs; never NULL. */
 const char *ibtrs_path_sm_state_name(enum ibtrs_path_state s);
 
 #endif

@@ -132,14 +132,9 @@ static void retry_answered(struct ibtrs_retry *r, u64 now_ms)
 	r->answer_ms = r->answer_ms ? retry_min(ms, 2 * (u64)r->answer_ms) : ms;
 }
 
-/**
- * ibtrs_retry_event() - something has happened to a path
- * @r: of the path
- * @ev: what happened
- * @now: the circumstances; FAILED and LOST heed its errno
- *
- * Marks compare a path with the other paths of the session. If all paths were lost, no single path
- * is to blame: the marks of an older generation are removed.
+/*
+ * FAILED and LOST heed the errno of @now. Marks compare a path with the other paths of the session.
+ * If all paths were lost, no single path is to blame: the marks of an older generation are removed.
  */
 void ibtrs_retry_event(struct ibtrs_retry *r, enum ibtrs_retry_event ev,
 		       const struct ibtrs_retry_now *now)
@@ -214,18 +209,10 @@ static u32 retry_rest_ms(const struct ibtrs_backoff *b, u32 marks, u32 rnd)
 	return retry_backoff_ms(&rest, marks - IBTRS_RETRY_MARGINAL, true, rnd);
 }
 
-/**
- * ibtrs_retry_wait() - a wait for the next attempt begins
- * @r: of the path, which is not up
- * @b: delays of an attempt that follows a failed one
- * @now: the circumstances
- * @rnd: 32 random bits
- *
+/*
  * A path rests only right after a loss or a failed probe of full size, since only these say
  * something new about it. Attempts that fail while the link is down follow each other with the
  * usual delays, so that the path is used soon after the link is back. The last path never rests.
- *
- * Return: milliseconds until ibtrs_retry_left() must be asked; 0: make no further attempt.
  */
 u32 ibtrs_retry_wait(struct ibtrs_retry *r, const struct ibtrs_backoff *b,
 		     const struct ibtrs_retry_now *now, u32 rnd)

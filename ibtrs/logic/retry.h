@@ -133,7 +133,10 @@ struct ibtrs_retry_now {
 
 void ibtrs_retry_event(struct ibtrs_retry *r, enum ibtrs_retry_event ev,
 		       const struct ibtrs_retry_now *now);
-/* Nothing is left of the connection: milliseconds to wait, at least 1. 0: give the path up. */
+/*
+ * Nothing is left of the connection: milliseconds until ibtrs_retry_left() must be asked, at least
+ * 1. 0: give the path up. @rnd: 32 random bits.
+ */
 u32 ibtrs_retry_wait(struct ibtrs_retry *r, const struct ibtrs_backoff *b,
 		     const struct ibtrs_retry_now *now, u32 rnd);
 /* These have passed: milliseconds to wait once more. 0: try now. */

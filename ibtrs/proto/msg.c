@@ -60,10 +60,10 @@ void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs
  * @buf: private data of a CM REQ
  * @len: its length; longer than the message when the transport pads it
  * @max_cons: connections that a path may have
- * @m: result
+ * @m: result; its ext is valid after a refusal, too, and 0 for a peer of another protocol
  * @why: reason of a refusal
  *
- * Return: 0 or -ECONNRESET.
+ * Checks E-1, E-2. Return: 0 or -ECONNRESET.
  */
 int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m,
 			      const char **why)
@@ -150,8 +150,9 @@ static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char 
  * @buf: private data of a CM REP (or REJ)
  * @len: its length
  * @reject: the answer came in a REJ
- * @cid0: it answers cid 0, whose numbers are valid for the path and are checked
- * @m: result
+ * @cid0: it answers cid 0, whose numbers are valid for the path and are checked (E-34, E-35); the
+ *	caller compares new_rkey and ext of the other answers with it, and masks ext with its offer
+ * @m: result; of a reject only its err, always negative, whatever the peer sent
  * @why: reason of a refusal
  *
  * Return: 0, -ECONNRESET (not this protocol, or an error inside an accept), -EPROTO (numbers that
@@ -241,7 +242,7 @@ void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name)
  * @name: the name, inside @buf, NUL terminated
  * @why: reason of a refusal
  *
- * Return: 0, -EPROTO (malformed) or -EINVAL (a name that cannot be used).
+ * Return: 0, -EPROTO (malformed, E-7) or -EINVAL (a name that cannot be used, E-8).
  */
 int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, const char **why)
 {
@@ -296,7 +297,7 @@ void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs
  * ibtrs_msg_info_rsp_decode() - decode the list of chunks from the server
  * @buf: received message
  * @len: bytes received
- * @sg_cnt: descriptors that follow the 8-byte head, all of them within @len
+ * @sg_cnt: descriptors that follow the 8-byte head, all within @len; chunkmap checks the layout
  * @life: life of the session; has a meaning only on a path with FENCE
  * @why: reason of a refusal
  *

@@ -64,11 +64,6 @@ struct ibtrs_io_hdr {
 	(sizeof(struct ibtrs_wire_read_fenced) + sizeof(struct ibtrs_wire_desc))
 
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m);
-/*
- * E-1, E-2: length (>= 56), magic, major, cid < cid_num <= @max_cons. -ECONNRESET on refusal
- * (protocol 2.3);
- * @m->ext is valid then, too, and 0 for a peer that does not speak this protocol.
- */
 int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct ibtrs_conn_req *m,
 			      const char **why);
 
@@ -79,18 +74,9 @@ static inline bool ibtrs_msg_conn_req_newer(const struct ibtrs_conn_req *m, u16 
 }
 
 void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m);
-/*
- * Decodes the server's answer, an accept (@reject false) or a reject. Of an accept it checks E-34,
- * E-35, protocol 2.3. Of a reject it fills m->err, always negative, whatever the peer sent. Return
- * 0, -ECONNRESET (too short, magic, major, or an accept with an error) or -EPROTO (numbers that
- * cannot be worked with).
- * @cid0: numbers and flags are checked only in the answer to cid 0. The caller compares new_rkey
- *	and ext of the other answers with it, and masks ext with what it offered.
- */
 int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid0,
 			      struct ibtrs_conn_rsp *m, const char **why);
 
-/* Refusals with words. */
 size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext,
 				     const char *text);
 bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text);
@@ -98,12 +84,7 @@ void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, c
 bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *text);
 
 void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name);
-/*
- * E-7, E-8: length, type, name NUL-terminated: else -EPROTO. Name not empty, UTF-8, no '/', '.',
- * control or direction characters: else -EINVAL. @name points into @buf.
- */
 int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, const char **why);
-/* The same rule for the name, applied to a name from the administrator. */
 int ibtrs_msg_name_check(const char *name, size_t len, const char **why);
 
 static inline size_t ibtrs_msg_info_rsp_size(u32 sg_cnt)
@@ -112,43 +93,21 @@ static inline size_t ibtrs_msg_info_rsp_size(u32 sg_cnt)
 }
 void ibtrs_msg_info_rsp_encode(struct ibtrs_wire_info_rsp *w, const struct ibtrs_desc *desc,
 			       u16 sg_cnt, u32 life);
-/*
- * Checks length, type, and that @len covers sg_cnt descriptors. logic/chunkmap checks the layout.
- */
 int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, u32 *life,
 			      const char **why);
 void ibtrs_msg_desc_encode(struct ibtrs_wire_desc *w, const struct ibtrs_desc *d);
 void ibtrs_msg_desc_decode(const struct ibtrs_wire_desc *w, struct ibtrs_desc *d);
 
-/*
- * Encode a request header (@token counts only with @fence); @desc NULL = none. Return the number of
- * bytes written at @buf.
- */
 size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token);
 size_t ibtrs_msg_read_encode(void *buf, bool fence, u16 usr_len, u64 token, bool need_inval,
 			     const struct ibtrs_desc *desc);
 
-/*
- * ibtrs_msg_io_decode() - the transport header of a request, E-12, E-14..E-17
- * @buf: private copy of the chunk bytes that start at @off
- * @len: bytes in @buf: min(CHUNK - off, IBTRS_IO_HDR_MAX)
- * @off: offset from the immediate
- *
- * Return 0, -EPROTO or -EINVAL. -EPROTO: the header cannot be understood (unknown type, FENCE
- * mismatch, off/usr_len out of range); the caller closes the path. -EINVAL: the header is
- * understood but refused (sg_cnt > 1, descriptor length 0 or < D, data without descriptor or the
- * reverse, D > max_io_size); the caller replies with the error, and @h holds what the reply needs
- * (need_inval and desc are valid if has_desc). need_inval is true only with has_desc. After 0, a
- * read has a descriptor exactly if data_len > 0.
- */
 int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l,
 			struct ibtrs_io_hdr *h, const char **why);
 
 void ibtrs_msg_rkey_encode(struct ibtrs_wire_rkey_rsp *w, u16 slot, u32 rkey);
-/* E-37: at least 8 bytes, type 4, buf_id == @slot. */
 int ibtrs_msg_rkey_decode(const void *buf, size_t len, u32 slot, u32 *rkey, const char **why);
 
-/* A trial: a probe of full size that the server sends back (protocol.md 8.4). */
 void ibtrs_trial_encode(struct ibtrs_wire_trial *w, const struct ibtrs_desc *desc);
 int ibtrs_trial_decode(const struct ibtrs_wire_trial *w, u32 off, const struct ibtrs_limits *l,
 		       struct ibtrs_desc *desc, const char **why);

@@ -112,15 +112,16 @@ static int io_decode_read(const u8 *buf, size_t len, const struct ibtrs_limits *
 }
 
 /**
- * ibtrs_msg_io_decode() - transport header of a request
+ * ibtrs_msg_io_decode() - transport header of a request (E-12, E-14..E-17)
  * @buf: private copy of the chunk's bytes from @off on
- * @len: bytes in @buf
+ * @len: bytes in @buf: the rest of the chunk, or %IBTRS_IO_HDR_MAX
  * @off: from the immediate
  * @l: numbers of the path
- * @h: result; complete only if 0 is returned, see msg.h for -EINVAL
+ * @h: result: need_inval only with has_desc; after 0 a read has a descriptor exactly if it has data
  * @why: reason of a refusal
  *
- * Return: 0, -EPROTO (close the path) or -EINVAL (reply with the error).
+ * Return: 0; -EPROTO: the header cannot be understood, close the path; -EINVAL: it is understood,
+ * but refused: reply with the error, @h holds what the reply needs.
  */
 int ibtrs_msg_io_decode(const void *buf, size_t len, u32 off, const struct ibtrs_limits *l,
 			struct ibtrs_io_hdr *h, const char **why)
@@ -180,7 +181,7 @@ void ibtrs_msg_rkey_encode(struct ibtrs_wire_rkey_rsp *w, u16 slot, u32 rkey)
 }
 
 /**
- * ibtrs_msg_rkey_decode() - the new key of a chunk
+ * ibtrs_msg_rkey_decode() - the new key of a chunk (E-37)
  * @buf: received payload
  * @len: bytes received
  * @slot: from the immediate of the same message
@@ -205,7 +206,7 @@ int ibtrs_msg_rkey_decode(const void *buf, size_t len, u32 slot, u32 *rkey, cons
 }
 
 /**
- * ibtrs_trial_encode() - the message that stands behind the data of a trial
+ * ibtrs_trial_encode() - the message that stands behind the data of a trial (protocol.md 8.4)
  * @w: result
  * @desc: where the server shall write the data back; as long as the data
  */

@@ -262,13 +262,6 @@ static bool auth_close(struct ibtrs_srv_session *s)
 	return open;
 }
 
-/**
- * ibtrs_srv_close_unproved() - close the sessions of all who have not proved that they have a key
- *
- * For a user whose auth() says REQUIRED from now on: clients without a key that connect later are
- * refused. Logs which sessions are closed. Does not wait until their paths have ended. Process
- * context, sleeps; may be called whether the server is open or not.
- */
 void ibtrs_srv_close_unproved(void)
 {
 	struct ibtrs_srv_session *s;

@@ -241,7 +241,6 @@ bool ibtrs_srv_chunk_charge_queues(const struct ibtrs_srv_path *path)
 
 void ibtrs_srv_chunk_reserve_queues(const struct ibtrs_srv_path *path)
 {
-	/* borrowers: in a test other paths use the chunks, too */
 	if (path->chunks && !path->chunks->trimmed && !path->chunks->borrowers)
 		path->chunks->queues = path->charged;
 	else
@@ -314,7 +313,6 @@ void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
 	struct ibtrs_srv_chunks *c = path->chunks;
 	u32 slot, n = 0;
 
-	/* borrowers: in a test other paths use the chunks, too */
 	if (!c || !path->ops || c->borrowers)
 		return;
 	for (slot = 0; slot < c->nr; slot++) {

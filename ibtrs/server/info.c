@@ -34,7 +34,6 @@ static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	rcu_read_unlock();
 }
 
-/* INFO_REQ is one SEND into the one buffer of cid 0. */
 int ibtrs_srv_info_expect(struct ibtrs_srv_path *path)
 {
 	int err;

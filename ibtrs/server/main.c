@@ -136,11 +136,6 @@ int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port)
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_open);
 
-/**
- * ibtrs_srv_close() - stop listening, close all paths
- *
- * Waits until every op was replied and every session_down ran. Nothing is called back afterwards.
- */
 void ibtrs_srv_close(void)
 {
 	mutex_lock(&ibtrs_srv.lock);

@@ -427,13 +427,6 @@ static noinline bool reply_fault(struct ibtrs_srv_opx *x)
 	}
 }
 
-/**
- * ibtrs_srv_op_reply() - answer a request and give the op back
- * @op: must not be touched afterwards
- * @err: 0 or negative errno; with 0 a read sends all of its data_len bytes
- *
- * Any context. If the path is closing, the op ends without a reply.
- */
 void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err)
 {
 	struct ibtrs_srv_opx *x = container_of(op, struct ibtrs_srv_opx, op);

@@ -287,12 +287,6 @@ void ibtrs_srv_session_close_all(void)
 	flush_workqueue(ibtrs_srv.wq);
 }
 
-/**
- * ibtrs_srv_session_close() - close all paths of a session
- * @s: session
- *
- * Does not wait. The client will come back if it wants. Any context.
- */
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
@@ -321,13 +315,6 @@ static void session_close_not_allowed(struct ibtrs_srv_session *s)
 	}
 }
 
-/**
- * ibtrs_srv_close_not_allowed() - close the paths that name_allowed() refuses by now
- *
- * For a user that allows less from now on: paths that connect later are refused. Logs which paths
- * are closed. Does not wait until they have ended. Process context, sleeps; may be called whether
- * the server is open or not.
- */
 void ibtrs_srv_close_not_allowed(void)
 {
 	struct ibtrs_srv_session *s;
@@ -339,15 +326,6 @@ void ibtrs_srv_close_not_allowed(void)
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_close_not_allowed);
 
-/**
- * ibtrs_srv_session_event() - tell the client something (protocol 8.3)
- * @s: session
- * @kind: enum ibtrs_event_kind
- * @id: device id
- *
- * An event is only a hint: it may be lost. A client that did not negotiate EVENTS gets nothing. Any
- * context.
- */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 {
 	u32 imm = ibtrs_imm_event(kind, id);
@@ -368,12 +346,6 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
 
-/**
- * ibtrs_srv_session_connected() - does the session have a path that is up?
- * @s: session
- *
- * Any context.
- */
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;

@@ -77,14 +77,7 @@ static inline const char *ibtrs_srv_session_label(const struct ibtrs_srv_session
 	return s->name[0] ? s->label : "(no name yet)";
 }
 
-/*
- * A path begins to close: look at the session once a second until no path is closing or lingering.
- * A look makes a path linger if the path waits only for ops that the client has given up. If no
- * path has been up for 30 seconds, give_up() makes the user give up what the closing paths wait
- * for, so that the client can connect again. If all paths are closing and no CONN_REQ has come for
- * 30 seconds, the user is told (session_lost()); once only lingering paths are left, the session
- * gives up its name. Any context.
- */
+/* A path begins to close: look.c looks at the session from now on, once a second. Any context. */
 static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 {
 	queue_delayed_work(ibtrs_srv.info_wq, &s->look, IBTRS_SRV_SESSION_LOOK);

@@ -112,7 +112,10 @@ struct ibtrs_srv_ops {
  * the connection manager said.
  */
 int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port);
-/* Stop listening, close all paths, wait until every op was replied and every session_down ran. */
+/*
+ * Stop listening, close all paths, wait until every op was replied and every session_down ran.
+ * Nothing is called back afterwards.
+ */
 void ibtrs_srv_close(void);
 
 /**
@@ -130,11 +133,17 @@ bool ibtrs_srv_op_answerable(const struct ibtrs_srv_op *op);
  * negotiated EVENTS and a path is up. An event is only a hint: it may be lost. Any context.
  */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
-/* Close all paths of a session (the client will come back if it wants). Does not wait. */
+/* Close all paths of a session; its client comes back if it wants. Does not wait. Any context. */
 void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
-/* auth() says REQUIRED from now on: close the sessions that have proved no key. Sleeps. */
+/*
+ * auth() says REQUIRED from now on: close the sessions that have proved no key. Or name_allowed()
+ * refuses more from now on: close the paths that it refuses by now. Both log what they close, do
+ * not wait until it has ended, and may be called whether the server is open or not. Process
+ * context, sleep.
+ */
 void ibtrs_srv_close_unproved(void);
 void ibtrs_srv_close_not_allowed(void);
+/* Does the session have a path that is up? Any context. */
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
 /**
  * ibtrs_srv_peer_identity() - which client has this session?
