@@ -99,24 +99,15 @@ void ibtrs_clt_path_note(struct ibtrs_clt_path *path, enum ibtrs_retry_event ev)
 		ibtrs_retry_event(&path->retry, ev, &now);
 }
 
-bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path)
+bool ibtrs_clt_path_ask(struct ibtrs_clt_path *path,
+			bool (*ask)(const struct ibtrs_retry *, const struct ibtrs_retry_now *))
 {
 	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
-	bool marginal = false;
+	bool yes = false;
 
 	scoped_guard(spinlock_irqsave, &path->reason_lock)
-		marginal = ibtrs_retry_marginal(&path->retry, &now);
-	return marginal;
-}
-
-bool ibtrs_clt_path_skips_trial(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
-	bool skips = false;
-
-	scoped_guard(spinlock_irqsave, &path->reason_lock)
-		skips = ibtrs_retry_skips_trial(&path->retry, &now);
-	return skips && READ_ONCE(path->clt->opened);
+		yes = ask(&path->retry, &now);
+	return yes;
 }
 
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
@@ -167,31 +158,25 @@ int ibtrs_clt_path_reconnect(struct ibtrs_clt_path *path)
 	case IBTRS_PATH_UP:
 		ibtrs_clt_path_note(path, IBTRS_RETRY_EV_BY_HAND);
 		ibtrs_clt_path_fail(path, -ECONNABORTED, "reconnect on request");
-		left = wait_event_killable_timeout(path->wait, ibtrs_clt_path_state(path) != s,
-						   PATH_RECONNECT_WAIT);
-		if (left < 0)
-			return -EINTR;
 		break;
 	case IBTRS_PATH_WAITING:
 	case IBTRS_PATH_CLOSED:
 	case IBTRS_PATH_IDLE:
 		ibtrs_clt_path_kick(path);
-		/*
-		 * reconnects_bad: an attempt may have failed and be back in the same state by now.
-		 */
-		left = wait_event_killable_timeout(path->wait,
-						   ibtrs_clt_path_state(path) != s ||
-							   READ_ONCE(path->stats.reconnects_bad) !=
-								   bad,
-						   PATH_RECONNECT_WAIT);
-		if (left < 0)
-			return -EINTR;
 		break;
 	case IBTRS_PATH_CONNECTING:
 		break;
 	default:
 		return -EBUSY;
 	}
+	/* reconnects_bad: an attempt may have failed and be back in the same state by now. */
+	left = wait_event_killable_timeout(path->wait,
+					   s == IBTRS_PATH_CONNECTING ||
+						   ibtrs_clt_path_state(path) != s ||
+						   READ_ONCE(path->stats.reconnects_bad) != bad,
+					   PATH_RECONNECT_WAIT);
+	if (left < 0)
+		return -EINTR;
 	/*
 	 * The phases bound one attempt. Nothing bounds how often the server answers that it is
 	 * still busy with the last incarnation, so this wait has a limit.
@@ -231,7 +216,7 @@ void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_retry_phase ph
 	}
 }
 
-static void path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct ibtrs_retry *r))
+void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct ibtrs_retry *r))
 {
 	struct delayed_work *deadline = &path->hs.deadline;
 	unsigned long left = 0;
@@ -242,11 +227,6 @@ static void path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct i
 		if (path->hs.phase == IBTRS_RETRY_FIRST_WORD && delayed_work_pending(deadline) &&
 		    time_after(deadline->timer.expires, jiffies + left))
 			mod_delayed_work(path->clt->wq, deadline, left);
-}
-
-void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path)
-{
-	path_hasten(path, ibtrs_retry_turn_ms);
 }
 
 void ibtrs_clt_path_answered(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
@@ -264,6 +244,6 @@ void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)
 {
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_HURRY);
 	if (alive)
-		path_hasten(path, ibtrs_retry_alive_ms);
+		ibtrs_clt_path_hasten(path, ibtrs_retry_alive_ms);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }

@@ -158,13 +158,9 @@ int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable);
  */
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
-/*
- * Has the path failed so often lately, or in its trial, that it is used less than the other paths?
- * Any context.
- */
-bool ibtrs_clt_path_marginal(struct ibtrs_clt_path *path);
-/* Does this attempt go without a trial? Handshake work. */
-bool ibtrs_clt_path_skips_trial(struct ibtrs_clt_path *path);
+/* A question of logic/retry.h about the path as it is now. Any context. */
+bool ibtrs_clt_path_ask(struct ibtrs_clt_path *path,
+			bool (*ask)(const struct ibtrs_retry *, const struct ibtrs_retry_now *));
 /* Connect now: do not wait for the timer. A closed path connects, too. */
 void ibtrs_clt_path_kick(struct ibtrs_clt_path *path);
 /*
@@ -182,9 +178,9 @@ void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_retry_phase ph
 /* The answer has arrived: stop the timer and queue the work for @step. Any context. */
 void ibtrs_clt_path_answered(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step);
 /*
- * Another path waits for what this one asks the server: if it still waits for the answer on cid 0,
- * little time is left for that from now on.
+ * If the path still waits for the answer on cid 0, no more time than @limit says is left for that
+ * from now on. Any context.
  */
-void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path);
+void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct ibtrs_retry *r));
 
 #endif

@@ -60,17 +60,6 @@ static void path_arm(struct ibtrs_clt_path *path)
 		ibtrs_clt_path_post(path, IBTRS_PATH_EV_GIVE_UP, 0, NULL);
 }
 
-/* Only an administrator ends the rest of a path early while another path is up. */
-static bool path_rests(struct ibtrs_clt_path *path)
-{
-	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
-	bool rests = false;
-
-	scoped_guard(spinlock_irqsave, &path->reason_lock)
-		rests = ibtrs_retry_rests(&path->retry, &now);
-	return rests;
-}
-
 static void path_timer(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
@@ -190,7 +179,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 		ibtrs_hb_start(&path->hb, &path->conns[0].c, path->clt->opts.hb_interval_ms,
 			       path->clt->opts.hb_misses);
 		ibtrs_clt_probe_start(path);
-		WRITE_ONCE(path->stats.wary, ibtrs_clt_path_marginal(path));
+		WRITE_ONCE(path->stats.wary, ibtrs_clt_path_ask(path, ibtrs_retry_marginal));
 		err = ibtrs_clt_link_path_up(path);
 		if (err)
 			ibtrs_clt_path_fail(path, err, "no memory to publish the path");
@@ -218,7 +207,8 @@ static void path_work(struct work_struct *work)
 		if (!pending || (ev == IBTRS_PATH_EV_CONNECT &&
 				 READ_ONCE(path->stage) == IBTRS_CLT_PATH_LEAVING))
 			continue;
-		if (ev == IBTRS_PATH_EV_RETRY && path_rests(path))
+		/* While another path is up, only an administrator ends a rest early. */
+		if (ev == IBTRS_PATH_EV_RETRY && ibtrs_clt_path_ask(path, ibtrs_retry_rests))
 			continue;
 		path_step(path, ev);
 		ev = -1;	/* look again from the first event in the order of precedence */

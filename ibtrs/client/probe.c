@@ -40,7 +40,7 @@ static void probe_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path =
 		container_of(to_delayed_work(work), struct ibtrs_clt_path, probe);
-	bool wary = ibtrs_clt_path_marginal(path);
+	bool wary = ibtrs_clt_path_ask(path, ibtrs_retry_marginal);
 	u32 cid;
 
 	/* Write only a change: requests read `wary`, and a write takes the line from their CPUs. */

@@ -186,7 +186,7 @@ static ssize_t state_detail_show(struct kobject *kobj, struct kobj_attribute *at
 	enum ibtrs_path_state state = ibtrs_clt_path_state(path);
 	char reason[IBTRS_CLT_REASON_LEN];
 	int err = ibtrs_clt_path_reason(path, reason, sizeof(reason));
-	const char *word = ibtrs_clt_path_marginal(path) ? " marginal" : "";
+	const char *word = ibtrs_clt_path_ask(path, ibtrs_retry_marginal) ? " marginal" : "";
 
 	if (!err || (state == IBTRS_PATH_UP && !*word))
 		return sysfs_emit(buf, "%s%s\n", ibtrs_path_sm_state_name(state), word);

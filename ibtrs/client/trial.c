@@ -91,7 +91,7 @@ int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path)
 	int err;
 
 	trial->slot = -1;
-	if (ibtrs_clt_path_skips_trial(path))
+	if (READ_ONCE(path->clt->opened) && ibtrs_clt_path_ask(path, ibtrs_retry_skips_trial))
 		return 0;
 	err = ibtrs_iu_init(&trial->buf, path->dev->ib, TRIAL_BUF, DMA_BIDIRECTIONAL, trial_sent);
 	if (err)

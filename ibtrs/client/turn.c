@@ -56,7 +56,7 @@ bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 		turn->next_end = jiffies + TURN_NEXT;
 	}
 	if (turn->holder)
-		ibtrs_clt_path_hasten(turn->holder);
+		ibtrs_clt_path_hasten(turn->holder, ibtrs_retry_turn_ms);
 	spin_unlock(&turn->lock);
 	return true;
 }

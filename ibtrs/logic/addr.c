@@ -21,13 +21,7 @@
  * same address.
  */
 #include <ibtrs/addr.h>
-
-static int refuse(const char **why, const char *text, int err)
-{
-	if (why)
-		*why = text;
-	return err;
-}
+#include "ibtrs/proto/refuse.h"
 
 static bool is_letter(char c)
 {

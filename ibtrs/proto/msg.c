@@ -327,8 +327,6 @@ int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, u32 *lif
  * was received fits unchanged into a message of the same kind.
  */
 
-static const u8 refused_ext_magic[4] = { 'I', 'B', 'T', 'X' };
-
 /**
  * ibtrs_msg_conn_refused_encode() - a refusal in the CM REJ (protocol 2.3, 8.5)
  * @w: to fill
@@ -350,7 +348,7 @@ size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err,
 	if (!(ext & IBTRS_EXT_WORDS))
 		return sizeof(w->rsp);
 	w->rsp.ext_features = cpu_to_le32(IBTRS_EXT_WORDS);
-	memcpy(w->rsp.ext_magic, refused_ext_magic, sizeof(w->rsp.ext_magic));
+	memcpy(w->rsp.ext_magic, rsp_ext_magic, sizeof(w->rsp.ext_magic));
 	ibtrs_words_copy((char *)w->text, sizeof(w->text), text, strlen(text));
 	return sizeof(*w);
 }
@@ -371,7 +369,7 @@ bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text)
 	if (len < sizeof(w))
 		return false;
 	memcpy(&w, buf, sizeof(w));
-	if (memcmp(w.rsp.ext_magic, refused_ext_magic, sizeof(w.rsp.ext_magic)) ||
+	if (memcmp(w.rsp.ext_magic, rsp_ext_magic, sizeof(w.rsp.ext_magic)) ||
 	    !(le32_to_cpu(w.rsp.ext_features) & IBTRS_EXT_WORDS))
 		return false;
 	return ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1) > 0;
