@@ -106,7 +106,7 @@ static int cm_bind_device(struct ibtrs_clt_conn *conn)
 
 	if (conn->c.cid)
 		return path->dev->ib == conn->c.id->device ? 0 : -EXDEV;
-	dev = ibtrs_dev_get(&path->devs, conn->c.id->device);
+	dev = ibtrs_dev_get(conn->c.id->device);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	path->dev = dev;

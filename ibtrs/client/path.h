@@ -40,11 +40,6 @@ struct ibtrs_clt_path {
 	char name[IBTRS_PATH_STR_MAX];	/* as given, "src@dst" or dst alone: for the log */
 	u32 nr_conns;
 	struct ibtrs_clt_conn *conns;
-	/*
-	 * this path's PD, used by no other path: when the QPs of this path are gone, no peer can
-	 * use its keys any more
-	 */
-	struct ibtrs_dev_pool devs;
 
 	/* under clt->lock */
 	struct list_head entry;		/* clt->paths; empty: claimed by its remover */
@@ -69,6 +64,10 @@ struct ibtrs_clt_path {
 	wait_queue_head_t wait;		/* state changed, or the first attempt has ended */
 
 	/* one incarnation of the connection: set while connecting, cleared by the drain */
+	/*
+	 * its PD is used by no other path: when the QPs of this path are gone, no peer can use its
+	 * keys any more
+	 */
 	struct ibtrs_dev *dev;
 	struct ibtrs_limits limits;
 	unsigned int off_bits;

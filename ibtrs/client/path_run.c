@@ -248,7 +248,6 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	generate_random_uuid(path->uuid);
 	ibtrs_addr_pair_format(addr, path->name, sizeof(path->name));
 	path->state = IBTRS_PATH_IDLE;
-	ibtrs_dev_pool_init(&path->devs);
 	spin_lock_init(&path->reason_lock);
 	init_waitqueue_head(&path->wait);
 	INIT_WORK(&path->work, path_work);

@@ -6,12 +6,6 @@
 #include <rdma/ib_cache.h>
 #include "ibtrs/core/dev.h"
 
-void ibtrs_dev_pool_init(struct ibtrs_dev_pool *pool)
-{
-	mutex_init(&pool->lock);
-	INIT_LIST_HEAD(&pool->devs);
-}
-
 /* The NUMA node of the adapter. A software device has none; its network interface may have one. */
 static int dev_node(struct ib_device *ib)
 {
@@ -33,7 +27,7 @@ static int dev_node(struct ib_device *ib)
 	return node == NUMA_NO_NODE || node_online(node) ? node : NUMA_NO_NODE;
 }
 
-static struct ibtrs_dev *dev_make(struct ibtrs_dev_pool *pool, struct ib_device *ib)
+struct ibtrs_dev *ibtrs_dev_get(struct ib_device *ib)
 {
 	struct ibtrs_dev *dev;
 	int err;
@@ -51,43 +45,15 @@ static struct ibtrs_dev *dev_make(struct ibtrs_dev_pool *pool, struct ib_device 
 	}
 	dev->ib = ib;
 	dev->node = dev_node(ib);
-	dev->pool = pool;
-	refcount_set(&dev->ref, 1);
-	list_add(&dev->entry, &pool->devs);
-	return dev;
-}
-
-struct ibtrs_dev *ibtrs_dev_get(struct ibtrs_dev_pool *pool, struct ib_device *ib)
-{
-	struct ibtrs_dev *dev;
-
-	mutex_lock(&pool->lock);
-	list_for_each_entry(dev, &pool->devs, entry) {
-		if (dev->ib == ib) {
-			refcount_inc(&dev->ref);
-			goto out;
-		}
-	}
-	dev = dev_make(pool, ib);
-out:
-	mutex_unlock(&pool->lock);
 	return dev;
 }
 
 void ibtrs_dev_put(struct ibtrs_dev *dev)
 {
-	struct ibtrs_dev_pool *pool;
-
 	if (!dev)
 		return;
-	pool = dev->pool;
-	mutex_lock(&pool->lock);
-	if (refcount_dec_and_test(&dev->ref)) {
-		list_del(&dev->entry);
-		ib_dealloc_pd(dev->pd);
-		kfree(dev);
-	}
-	mutex_unlock(&pool->lock);
+	ib_dealloc_pd(dev->pd);
+	kfree(dev);
 }
 
 void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp)

@@ -7,32 +7,21 @@
 #ifndef IBTRS_CORE_DEV_H
 #define IBTRS_CORE_DEV_H
 
-#include <linux/list.h>
-#include <linux/mutex.h>
-#include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
-/* Each path has one; the server has one more for connections that only authenticate. */
-struct ibtrs_dev_pool {
-	struct mutex lock;
-	struct list_head devs;
-};
-
+/* Each path has one of its own, and so has each connection that only authenticates. */
 struct ibtrs_dev {
 	struct ib_device *ib;
 	struct ib_pd *pd;
 	int node;		/* NUMA node of the device, or NUMA_NO_NODE */
-	struct ibtrs_dev_pool *pool;
-	struct list_head entry;
-	refcount_t ref;
 };
 
-void ibtrs_dev_pool_init(struct ibtrs_dev_pool *pool);
 /*
- * The dev of the pool for @ib; it is created if the pool has none. ERR_PTR: -EOPNOTSUPP (no memory
- * management extensions), -ENOMEM, verbs errors. May sleep.
+ * A new PD of @ib. ERR_PTR: -EOPNOTSUPP (no memory management extensions), -ENOMEM, verbs errors.
+ * May sleep.
  */
-struct ibtrs_dev *ibtrs_dev_get(struct ibtrs_dev_pool *pool, struct ib_device *ib);
+struct ibtrs_dev *ibtrs_dev_get(struct ib_device *ib);
+/* @dev may be NULL. May sleep. */
 void ibtrs_dev_put(struct ibtrs_dev *dev);
 /* alloc_pages_exact() near the device; freed by free_pages_exact(). NULL: no memory. */
 void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp);

@@ -79,7 +79,6 @@ EXPORT_SYMBOL_GPL(ibtrs_msg_rkey_decode);
 EXPORT_SYMBOL_GPL(ibtrs_trial_encode);
 EXPORT_SYMBOL_GPL(ibtrs_trial_decode);
 
-EXPORT_SYMBOL_GPL(ibtrs_dev_pool_init);
 EXPORT_SYMBOL_GPL(ibtrs_dev_get);
 EXPORT_SYMBOL_GPL(ibtrs_dev_put);
 EXPORT_SYMBOL_GPL(ibtrs_dev_alloc_exact);

@@ -110,7 +110,7 @@ static int hs_bind_device(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, co
 		return path->dev && path->dev->ib == id->device ? 0 : -ECONNRESET;
 	}
 	*why = "the RDMA device cannot be used";
-	dev = ibtrs_dev_get(&path->devs, id->device);
+	dev = ibtrs_dev_get(id->device);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	path->dev = dev;

@@ -386,7 +386,7 @@ static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const c
 	int err;
 
 	*why = "the RDMA device cannot be used";
-	k->dev = ibtrs_dev_get(&ibtrs_srv.devs, id->device);
+	k->dev = ibtrs_dev_get(id->device);
 	if (IS_ERR(k->dev)) {
 		err = PTR_ERR(k->dev);
 		k->dev = NULL;

@@ -163,7 +163,6 @@ static int __init ibtrs_srv_init(void)
 	mutex_init(&ibtrs_srv.lock);
 	INIT_LIST_HEAD(&ibtrs_srv.sessions);
 	init_waitqueue_head(&ibtrs_srv.gone);
-	ibtrs_dev_pool_init(&ibtrs_srv.devs);
 	/* a device made of bios that hangs blocks one work for each path */
 	ibtrs_srv.wq = alloc_workqueue("ibtrs-srv", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!ibtrs_srv.wq)

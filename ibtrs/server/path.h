@@ -101,7 +101,7 @@ struct ibtrs_srv_path {
 	struct ibtrs_srv_session *session;
 	void *ops;			/* struct ibtrs_srv_opx, one per slot, op_stride apart */
 	size_t op_stride;
-	struct ibtrs_dev *dev;		/* of @devs */
+	struct ibtrs_dev *dev;		/* made for cid 0 */
 	struct ibtrs_srv_conn *conns;
 	u32 nr_conns;
 
@@ -111,7 +111,6 @@ struct ibtrs_srv_path {
 	char name[IBTRS_PATH_STR_MAX];
 	u8 uuid[IBTRS_UUID_LEN];
 	u16 recon_cnt;
-	struct ibtrs_dev_pool devs;
 	bool first_conn;		/* its CONN_REQ may create the session */
 	struct ibtrs_srv_proof proof;	/* of cid 0 */
 	char hca[IB_DEVICE_NAME_MAX];	/* set with cid 0 */

@@ -245,7 +245,6 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	path->session = session;
 	path->nr_conns = req->cid_num;
 	path->recon_cnt = req->recon_cnt;
-	ibtrs_dev_pool_init(&path->devs);
 	path->first_conn = req->first_conn;
 	path->addr = *addr;
 	path->from.addr = addr->src;

@@ -45,7 +45,6 @@ extern struct ibtrs_srv_params ibtrs_srv_params;
  * @ops: callbacks of the user, between ibtrs_srv_open() and the end of ibtrs_srv_close()
  * @accepting: under @lock; false: all connection requests are refused
  * @gone: woken when a session has been removed from @sessions
- * @devs: for connections that only authenticate (knock.c): they belong to no session
  * @wq: ends of paths: they may wait for a disk, and there may be so many that no other work would
  *	run
  * @info_wq: INFO works, session looks and ends of knocks, which may take long, but end
@@ -57,7 +56,6 @@ struct ibtrs_srv {
 	const struct ibtrs_srv_ops *ops;
 	bool accepting;
 	wait_queue_head_t gone;
-	struct ibtrs_dev_pool devs;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *info_wq;
 	struct workqueue_struct *quick_wq;

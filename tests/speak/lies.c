@@ -93,7 +93,8 @@ static bool owed;			/* early: trials were not answered */
 static unsigned int nr_conns, nr_msgs, nr_proved;
 static u64 shown;
 
-static struct ibtrs_dev_pool devs;
+/* all connections share a PD: those of a path must; one listener's handler runs at a time */
+static struct ibtrs_dev *dev;
 static struct workqueue_struct *lies_wq;
 static struct rdma_cm_id *listener;
 
@@ -460,7 +461,6 @@ static void lies_end_work(struct work_struct *work)
 	if (l->dma)
 		ib_dma_unmap_single(l->dev->ib, l->dma, DEPTH * CHUNK, DMA_BIDIRECTIONAL);
 	kfree(l->mem);
-	ibtrs_dev_put(l->dev);
 	rdma_destroy_id(l->c.id);
 	kfree(l);
 }
@@ -537,11 +537,12 @@ static int lies_connect(struct rdma_cm_id *id, const struct rdma_conn_param *par
 		memcpy(l->req.path_uuid, asks.path_uuid, sizeof(l->req.path_uuid));
 	INIT_WORK(&l->end, lies_end_work);
 	l->cqe.done = lies_sent;
-	l->dev = ibtrs_dev_get(&devs, id->device);
+	l->dev = dev ?: ibtrs_dev_get(id->device);
 	if (IS_ERR(l->dev)) {
 		kfree(l);
 		return -ENOMEM;
 	}
+	dev = l->dev;
 	l->c.id = id;
 	id->context = l;
 	guard(mutex)(&lies_lock);
@@ -589,7 +590,6 @@ static int __init lies_init(void)
 	if (*secret && hex2bin(keys.key[0], secret, IBTRS_KEY_LEN))
 		return -EINVAL;
 	prandom_seed_state(&rnd, seed);
-	ibtrs_dev_pool_init(&devs);
 	lies_wq = alloc_workqueue("lies", WQ_UNBOUND, 0);
 	if (!lies_wq)
 		return -ENOMEM;
@@ -616,6 +616,7 @@ static void __exit lies_exit(void)
 		lies_end(l);
 	mutex_unlock(&lies_lock);
 	destroy_workqueue(lies_wq);	/* runs what was posted */
+	ibtrs_dev_put(dev);
 }
 
 module_init(lies_init);

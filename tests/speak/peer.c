@@ -6,11 +6,6 @@
 #include "ibtrs/proto/msg.h"
 #include "tests/speak/peer.h"
 
-static struct ibtrs_dev_pool devs = {
-	.lock = __MUTEX_INITIALIZER(devs.lock),
-	.devs = LIST_HEAD_INIT(devs.devs),
-};
-
 struct rnd_state stranger_rnd;
 
 void stranger_spoil(u8 *buf, u32 len)
@@ -225,7 +220,7 @@ static int stranger_build(struct stranger_conn *s)
 					      .poll = IB_POLL_WORKQUEUE };
 	int err;
 
-	s->dev = ibtrs_dev_get(&devs, s->c.id->device);
+	s->dev = ibtrs_dev_get(s->c.id->device);
 	if (IS_ERR(s->dev)) {
 		err = PTR_ERR(s->dev);
 		s->dev = NULL;
