@@ -2,13 +2,9 @@
 /*
  * Slots: their memory, and which one a request gets (decision 4).
  *
- * A slot consists of some cache lines on this host, some more on the server, and pages of data on
- * both. Using a slot is cheap on the CPU that used it last. So each CPU has a home: one or a few
- * words of free bits in cache lines of their own. A CPU takes the lowest free slot of its home. A
- * slot always returns to the home that it belongs to, whichever CPU gives it back, so the same few
- * slots are used again and again. A CPU whose home is empty borrows the highest free slot of
- * another home. Each CPU searches the other homes in an order of its own: it reaches all slots, it
- * tends to find the same ones again, and their own CPUs need those slots last.
+ * A home is one or a few words of free bits in cache lines of their own. Each CPU searches other
+ * homes in an order of its own: it reaches all slots, it tends to find the same ones again, and
+ * their own CPUs need those slots last.
  *
  * Called by: the user (take, give), for each request; link.c (init); call.c and trial.c, which take
  * ibtrs' own slots. These slots are few and are taken under a lock; no request in the user's slots

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Heartbeat of one path, either side (protocol 7, decision 11). Each interval without
- * any sign of life counts as a miss. After more than `misses` in a row, fail() is called, once. A
- * tick sends an HB_MSG only if there was a sign of life since the last tick. Every arrival on any
- * connection of the path is a sign of life.
- */
+/* Heartbeat of one path, either side (protocol 7, decision 11). */
 #ifndef IBTRS_CORE_HB_H
 #define IBTRS_CORE_HB_H
 
@@ -38,6 +33,7 @@ struct ibtrs_hb {
 /* Once per path object. */
 void ibtrs_hb_init(struct ibtrs_hb *hb, struct workqueue_struct *wq,
 		   void (*fail)(struct ibtrs_hb *hb, int err, const char *why));
+/* After more than @misses intervals in a row without an arrival, fail() is called, once. */
 void ibtrs_hb_start(struct ibtrs_hb *hb, struct ibtrs_conn *service, u32 interval_ms, u32 misses);
 /* waits for a running tick; idempotent; not from fail() */
 void ibtrs_hb_stop(struct ibtrs_hb *hb);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * When a path is tried again, how patiently, and how much it is trusted (decision 11; retry.h has
- * the rules).
+ * When a path is tried again, how patiently, and how much it is trusted (decision 11, design 6.2).
  *
  * The client keeps one record for each path and tells it what happens to the path, as events.
  * Nothing here can fail, and the time is always an argument.

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * When a path is tried again, how patiently, and how much it is trusted (decision 11). Pure: time
- * and randomness are arguments.
- *
- * A path that is lost, or whose probe of full size fails, gets marks: one if the cause is known at
- * once (the port went down, the server closed the connection), two after a timeout or a failed
- * probe, since requests waited for seconds then, and none if this host ended the connection itself.
- * Each IBTRS_RETRY_CLEAN_MS milliseconds that the path is up remove one mark. With
- * IBTRS_RETRY_MARGINAL marks the path is marginal: while another path is up, it rests before its
- * next attempt, longer with each further mark. So one success does not clear a path that fails
- * again and again, and one loss does not delay an otherwise healthy path.
+ * When a path is tried again, how patiently, and how much it is trusted (decision 11; design 6.2
+ * says what marks are). Pure: time and randomness are arguments.
  */
 #ifndef IBTRS_LOGIC_RETRY_H
 #define IBTRS_LOGIC_RETRY_H

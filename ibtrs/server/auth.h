@@ -40,40 +40,24 @@ enum ibtrs_srv_line {
 /* May the log have another line about @peer? */
 bool ibtrs_srv_auth_may_log(enum ibtrs_srv_line line, const struct ibtrs_addr *peer);
 
-/**
- * ibtrs_srv_auth_grant() - a client has proved that it has a key
- * @req: the path that the client is about to set up
- * @peer: where it comes from
- * @proof: the key, and the session key that the proof of cid 0 must be made with
- *
- * The grant is good once, for half a minute. Sleeps. Return: 0 or -ENOMEM.
+/*
+ * A client at @peer has proved @proof, and is about to set up the path of @req. The grant is good
+ * once, for half a minute. Sleeps. 0 or -ENOMEM.
  */
 int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_addr *peer,
 			 const struct ibtrs_srv_proof *proof);
-/**
- * ibtrs_srv_auth_first() - may this CONN_REQ, of cid 0 or without AUTH, be looked at?
- * @req: decoded
- * @wire: its bytes
- * @peer: where it comes from
- * @proof: result; wipe it after use
- * @why: words for a refusal
- *
- * Called before its session or path is looked up. Sleeps.
- *
- * Return: 0; -EACCES: no client is let in without a proof; -EKEYREJECTED: it has none, or a wrong
- * one.
+/*
+ * May this CONN_REQ, of cid 0 or without AUTH, be looked at? Called before its session or path is
+ * looked up. Wipe @proof after use. Sleeps. 0; -EACCES: no client is let in without a proof;
+ * -EKEYREJECTED: it has none, or a wrong one.
  */
 int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 			 const struct ibtrs_addr *peer, struct ibtrs_srv_proof *proof,
 			 const char **why);
-/**
- * ibtrs_srv_auth_still() - does a proof still count?
- * @proof: of a path that is about to be let in
- * @why: words for a refusal
- *
- * Nothing reports that a key was removed or replaced, so its name is looked up again. Sleeps.
- *
- * Return: 0: nothing was proved, or the key is loaded; -EKEYREJECTED.
+/*
+ * Does the proof of a path that is about to be let in still count? Nothing reports that a key was
+ * removed or replaced, so its name is looked up again. Sleeps. 0: nothing was proved, or the key is
+ * loaded; -EKEYREJECTED.
  */
 int ibtrs_srv_auth_still(const struct ibtrs_srv_proof *proof, const char **why);
 /* Is this CONN_REQ, of another cid and with AUTH, from the client that has set up @path? */

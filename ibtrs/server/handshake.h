@@ -25,18 +25,10 @@ void ibtrs_srv_handshake_stop(void);
 
 /* knock.c: a connection that is used only for authentication. */
 
-/**
- * ibtrs_srv_knock() - a client wants to prove that it has a key
- * @id: its connection
- * @req: what it said, decoded
- * @wire: its bytes
- * @peer: where it comes from
- * @out: set when @id belongs to the new knock, which can be so after an error, too: the caller then
- *	rejects @id and calls ibtrs_srv_knock_end()
- * @why: words for a refusal
- *
- * CM event. Return: 0; -EKEYREJECTED: no client authenticates here; -ECONNRESET, -ENOSPC, -ENOMEM
- * and what the device says.
+/*
+ * A client at @peer wants to prove that it has a key: @req is what it said, @wire its bytes. *@out
+ * is set when @id belongs to the new knock, which can be so after an error, too: the caller then
+ * rejects @id and calls ibtrs_srv_knock_end(). CM event. 0, or an errno and words for a refusal.
  */
 int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, const void *wire,
 		    const struct ibtrs_addr *peer, struct ibtrs_srv_knock **out, const char **why);
@@ -47,19 +39,11 @@ void ibtrs_srv_knock_end_all(void);
 
 /* admit.c: admission: the server's decision about a CONN_REQ. */
 
-/**
- * ibtrs_srv_admit() - find, or make, the place of a connection
- * @req: decoded, but not trusted yet
- * @wire: its bytes, which a proof in it covers
- * @addr: where it comes from, and where to
- * @out: on success the connection, taken, with its lock held
- * @why: words for a refusal
- *
- * The first connection of a path makes the path; the first path of a session makes the session.
- *
- * Context: process; takes ibtrs_srv.lock. Return: 0; -EBUSY: try again, the old incarnation is
- * draining; -ENXIO, -ECONNRESET, -ENOMEM and the errnos of the caps: refused; -EACCES,
- * -EKEYREJECTED: a proof is missing, or wrong.
+/*
+ * Finds, or makes, the place of a connection. @req is not trusted yet, a proof in it covers @wire.
+ * *@out: on success the connection, taken, with its lock held. The first connection of a path makes
+ * the path; the first path of a session makes the session. Process context; takes ibtrs_srv.lock.
+ * 0, or an errno and words for a refusal; -EBUSY: try again, the old incarnation is draining.
  */
 int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 		    const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out,
