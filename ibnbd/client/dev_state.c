@@ -26,7 +26,6 @@
  * Locking: open_lock is taken before lock, and session->lock before lock. Under dev->lock memory is
  * allocated NOIO, because memory may be reclaimed by writing to this very disk.
  */
-#include <linux/log2.h>
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
@@ -196,111 +195,49 @@ bool ibnbd_clt_dev_is_quiet(struct ibnbd_clt_dev *dev)
 
 /* ---- a step of the table ---- */
 
-typedef int (*dev_action)(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			  const struct ibnbd_clt_grant *g);
-
-static int dev_do_stop(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-		       const struct ibnbd_clt_grant *g)
-{
-	dev_stop(dev);
-	if (old == IBNBD_DEV_FAILED)
-		dev->held_since = jiffies;	/* nothing has waited so far */
-	return 0;
-}
-
-static int dev_do_commit(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			 const struct ibnbd_clt_grant *g)
-{
-	return dev_commit(dev, g);
-}
-
-static int dev_do_arm(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-		      const struct ibnbd_clt_grant *g)
-{
-	/* A replay has answered no request: what waited before it has waited since then. */
-	if (old == IBNBD_DEV_OPEN)
-		dev->held_since = ibnbd_clt_inflight_held_since(dev);
-	ibnbd_clt_dev_arm(dev);
-	return 0;
-}
-
-static int dev_do_fail(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-		       const struct ibnbd_clt_grant *g)
-{
-	dev_fail(dev);
-	return 0;
-}
-
-static int dev_do_resume(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			 const struct ibnbd_clt_grant *g)
-{
-	if (old != IBNBD_DEV_OPEN)
-		dev->resumed_ns = ktime_get_ns();
-	ibnbd_clt_dev_replay(dev);
-	dev_start(dev);
-	return 0;
-}
-
-static int dev_do_offline(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			  const struct ibnbd_clt_grant *g)
-{
-	ibnbd_clt_disk_uevent(dev, KOBJ_OFFLINE);
-	return 0;
-}
-
-static int dev_do_online(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			 const struct ibnbd_clt_grant *g)
-{
-	ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
-	return 0;
-}
-
-static int dev_do_close(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			const struct ibnbd_clt_grant *g)
-{
-	ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
-	return 0;
-}
-
-static int dev_do_remove(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			 const struct ibnbd_clt_grant *g)
-{
-	queue_work(ibnbd_clt_remove_wq, &dev->remove_work);
-	return 0;
-}
-
-static int dev_do_let_go(struct ibnbd_clt_dev *dev, enum ibnbd_dev_state old,
-			 const struct ibnbd_clt_grant *g)
-{
-	ibnbd_clt_dev_let_go(dev);
-	return 0;
-}
-
-static const dev_action dev_actions[] = {
-	[const_ilog2(IBNBD_DEV_DO_STOP)]	= dev_do_stop,
-	[const_ilog2(IBNBD_DEV_DO_COMMIT)]	= dev_do_commit,
-	[const_ilog2(IBNBD_DEV_DO_ARM)]		= dev_do_arm,
-	[const_ilog2(IBNBD_DEV_DO_FAIL)]	= dev_do_fail,
-	[const_ilog2(IBNBD_DEV_DO_RESUME)]	= dev_do_resume,
-	[const_ilog2(IBNBD_DEV_DO_OFFLINE)]	= dev_do_offline,
-	[const_ilog2(IBNBD_DEV_DO_ONLINE)]	= dev_do_online,
-	[const_ilog2(IBNBD_DEV_DO_CLOSE)]	= dev_do_close,
-	[const_ilog2(IBNBD_DEV_DO_REMOVE)]	= dev_do_remove,
-	[const_ilog2(IBNBD_DEV_DO_LET_GO)]	= dev_do_let_go,
-};
-
-/* Runs the actions in the order of their bits, up to the first that fails. */
-static int dev_do(struct ibnbd_clt_dev *dev, unsigned long actions, enum ibnbd_dev_state old,
+/*
+ * Runs the actions of @old's step in the order of their bits, up to the first that fails. @g: as of
+ * ibnbd_clt_dev_post().
+ */
+static int dev_do(struct ibnbd_clt_dev *dev, unsigned int actions, enum ibnbd_dev_state old,
 		  const struct ibnbd_clt_grant *g)
 {
-	unsigned int bit;
 	int err;
 
-	for_each_set_bit(bit, &actions, ARRAY_SIZE(dev_actions)) {
-		err = dev_actions[bit](dev, old, g);
+	if (actions & IBNBD_DEV_DO_STOP) {
+		dev_stop(dev);
+		if (old == IBNBD_DEV_FAILED)
+			dev->held_since = jiffies;	/* nothing has waited so far */
+	}
+	if (actions & IBNBD_DEV_DO_COMMIT) {
+		err = dev_commit(dev, g);
 		if (err)
 			return err;
 	}
+	if (actions & IBNBD_DEV_DO_ARM) {
+		/* A replay has answered no request: what waited before it has waited since then. */
+		if (old == IBNBD_DEV_OPEN)
+			dev->held_since = ibnbd_clt_inflight_held_since(dev);
+		ibnbd_clt_dev_arm(dev);
+	}
+	if (actions & IBNBD_DEV_DO_FAIL)
+		dev_fail(dev);
+	if (actions & IBNBD_DEV_DO_RESUME) {
+		if (old != IBNBD_DEV_OPEN)
+			dev->resumed_ns = ktime_get_ns();
+		ibnbd_clt_dev_replay(dev);
+		dev_start(dev);
+	}
+	if (actions & IBNBD_DEV_DO_OFFLINE)
+		ibnbd_clt_disk_uevent(dev, KOBJ_OFFLINE);
+	if (actions & IBNBD_DEV_DO_ONLINE)
+		ibnbd_clt_disk_uevent(dev, KOBJ_ONLINE);
+	if (actions & IBNBD_DEV_DO_CLOSE)
+		ibnbd_clt_dev_tell(dev, IBNBD_CLT_NEWS_CLOSE);
+	if (actions & IBNBD_DEV_DO_REMOVE)
+		queue_work(ibnbd_clt_remove_wq, &dev->remove_work);
+	if (actions & IBNBD_DEV_DO_LET_GO)
+		ibnbd_clt_dev_let_go(dev);
 	return 0;
 }
 
