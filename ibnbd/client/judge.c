@@ -105,13 +105,11 @@ static void judge_loss(struct ibnbd_clt_dev *dev)
 
 bool ibnbd_clt_judge_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	enum ibnbd_remap verdict;
 	const char *why;
 
-	if (!ibnbd_clt_unflushed_lost(dev, g) || !ibnbd_clt_kept_whole(dev))
-		return false;
-	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, true, &why);
-	return verdict == IBNBD_REMAP_OK || verdict == IBNBD_REMAP_GREW;
+	return ibnbd_clt_unflushed_lost(dev, g) && ibnbd_clt_kept_whole(dev) &&
+	       ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, true, &why) ==
+		       IBNBD_REMAP_OK;
 }
 
 bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)

@@ -362,16 +362,15 @@ static int open_remap_fenced(struct ibnbd_clt_dev *dev)
 static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	bool open = dev->state == IBNBD_DEV_OPEN;
-	enum ibnbd_remap verdict;
 	const char *why;
 
 	if (!ibnbd_clt_number_openers(dev->number))
 		return 0;
 	if (dev->state == IBNBD_DEV_FENCED)
 		return open_remap_used(dev, dev->reason);
-	verdict = ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode,
-				      !open && dev->map.access_mode == IBNBD_ACCESS_RW, &why);
-	if (verdict != IBNBD_REMAP_OK && verdict != IBNBD_REMAP_GREW)
+	if (ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode,
+				!open && dev->map.access_mode == IBNBD_ACCESS_RW,
+				&why) != IBNBD_REMAP_OK)
 		return open_remap_used(dev, why);
 	if (!open && ibnbd_clt_unflushed_lost(dev, g))
 		return open_remap_used(dev, "the server may have lost unflushed writes");

@@ -231,9 +231,7 @@ enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,
 	if (!new->nsectors && old->nsectors)
 		return IBNBD_REMAP_RETRY;
 	*why = remap_fence(old, new, access, held_writes);
-	if (*why)
-		return IBNBD_REMAP_FENCE;
-	return new->nsectors > old->nsectors ? IBNBD_REMAP_GREW : IBNBD_REMAP_OK;
+	return *why ? IBNBD_REMAP_FENCE : IBNBD_REMAP_OK;
 }
 
 enum ibnbd_remap ibnbd_remap_refused(int err, const char **why)

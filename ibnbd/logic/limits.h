@@ -66,8 +66,7 @@ u32 ibnbd_limits_most(const struct ibnbd_limits *lim, enum ibnbd_op op);
 void ibnbd_limits_keep_block(const struct ibnbd_open_rsp *old, struct ibnbd_open_rsp *new);
 
 enum ibnbd_remap {
-	IBNBD_REMAP_OK,		/* the same disk, the same size */
-	IBNBD_REMAP_GREW,	/* the same disk, larger */
+	IBNBD_REMAP_OK,		/* the same disk, as large or larger */
 	IBNBD_REMAP_FENCE,	/* the disk must not be used any more: @why says why */
 	IBNBD_REMAP_RETRY,	/* undecided: ask again later */
 };
