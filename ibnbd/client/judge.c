@@ -103,13 +103,36 @@ static void judge_loss(struct ibnbd_clt_dev *dev)
 	ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
 }
 
-bool ibnbd_clt_judge_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+bool ibnbd_clt_judge_itself(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
 	const char *why;
 
-	return ibnbd_clt_unflushed_lost(dev, g) && ibnbd_clt_kept_whole(dev) &&
-	       ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, true, &why) ==
-		       IBNBD_REMAP_OK;
+	lockdep_assert_held(&dev->lock);
+	if (dev->state == IBNBD_DEV_FENCED)
+		return false;
+	return ibnbd_dev_sm_holds(dev->state) ||
+	       (ibnbd_clt_unflushed_lost(dev, g) && ibnbd_clt_kept_whole(dev) &&
+		ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode, true, &why) ==
+			IBNBD_REMAP_OK);
+}
+
+const char *ibnbd_clt_judge_users(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+{
+	bool open = dev->state == IBNBD_DEV_OPEN;
+	const char *why;
+
+	lockdep_assert_held(&dev->lock);
+	if (!ibnbd_clt_number_openers(dev->number))
+		return NULL;
+	if (dev->state == IBNBD_DEV_FENCED)
+		return dev->reason;
+	if (ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode,
+				!open && dev->map.access_mode == IBNBD_ACCESS_RW,
+				&why) != IBNBD_REMAP_OK)
+		return why;
+	return !open && ibnbd_clt_unflushed_lost(dev, g) ?
+		       "the server may have lost unflushed writes" :
+		       NULL;
 }
 
 bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)

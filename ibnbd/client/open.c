@@ -13,18 +13,6 @@
  * Otherwise an OPEN might come before SESS_INFO of the new link, and a CLOSE with an id of the old
  * link might close another disk. A CLOSE that is not sent is repeated if the id is unique;
  * otherwise the server has forgotten the disk with the link.
- *
- * The answer to a re-OPEN is always checked: judge.c decides what it does to the device.
- *
- * Before a failed device is opened again, CLOSE is sent if it gave up requests which the server may
- * still execute. The server then frees their slots for others, and opens the disk for writing only
- * when the last of these requests has ended (L8). CLOSE is also sent if a replay of the device was
- * cut off: the server may still execute what the replay had under way, and this would overwrite
- * what is sent later.
- *
- * When an administrator remaps a fenced device, the device uses whatever disk is there now. While
- * the device has users this is refused: their cached pages would be mixed with the blocks of a disk
- * that others wrote, that has lost writes, or that is another one.
  */
 #include <linux/delay.h>
 #include <linux/math64.h>
@@ -262,12 +250,39 @@ static bool open_answered(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gran
 	return false;
 }
 
+/*
+ * As open_ask(). But if the server may still execute requests that were given up, or a replay that
+ * was cut off, in the mapping that it answers with (@at_large), the mapping is closed first. The
+ * server then frees their slots, and opens the disk for writing only when they have ended (L8).
+ */
+static int open_ask_anew(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g,
+			 unsigned int timeout_ms,
+			 bool (*at_large)(const struct ibnbd_clt_dev *dev,
+					  const struct ibnbd_clt_grant *g),
+			 const char **why)
+{
+	enum ibnbd_dev_state state;
+	bool anew;
+	int err;
+
+	err = open_ask(dev, g, timeout_ms, why);
+	if (err)
+		return err;
+	mutex_lock(&dev->lock);
+	anew = at_large(dev, g);
+	state = dev->state;
+	mutex_unlock(&dev->lock);
+	if (!anew)
+		return 0;
+	open_close(dev, state, true, OPEN_CLOSE_MS);
+	return open_ask(dev, g, timeout_ms, why);
+}
+
 void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 {
 	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant g;
 	const char *why;
-	bool at_large;
 	int err;
 
 	guard(mutex)(&dev->open_lock);
@@ -275,15 +290,7 @@ void ibnbd_clt_open_again(struct ibnbd_clt_dev *dev, bool resized)
 	if (!ibnbd_dev_sm_holds(state) && state != IBNBD_DEV_FAILED &&
 	    !(state == IBNBD_DEV_OPEN && (resized || ibnbd_clt_dev_asks(dev))))
 		return;
-	err = open_ask(dev, &g, OPEN_MS, &why);
-	mutex_lock(&dev->lock);
-	at_large = !err && (ibnbd_clt_judge_at_large(dev, &g));
-	state = dev->state;
-	mutex_unlock(&dev->lock);
-	if (at_large) {
-		open_close(dev, state, true, OPEN_CLOSE_MS);
-		err = open_ask(dev, &g, OPEN_MS, &why);
-	}
+	err = open_ask_anew(dev, &g, OPEN_MS, ibnbd_clt_judge_at_large, &why);
 	if (open_answered(dev, &g, resized, err, why))
 		open_resend(dev, &g);
 }
@@ -356,29 +363,6 @@ static int open_remap_fenced(struct ibnbd_clt_dev *dev)
 }
 
 /*
- * The same for a device that is not fenced yet, but would be if it judged the answer itself. A disk
- * without a size could become any disk. dev->lock is held.
- */
-static int open_remap_check(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	bool open = dev->state == IBNBD_DEV_OPEN;
-	const char *why;
-
-	if (!ibnbd_clt_number_openers(dev->number))
-		return 0;
-	if (dev->state == IBNBD_DEV_FENCED)
-		return open_remap_used(dev, dev->reason);
-	if (ibnbd_remap_compare(&dev->grant.rsp, &g->rsp, dev->map.access_mode,
-				!open && dev->map.access_mode == IBNBD_ACCESS_RW,
-				&why) != IBNBD_REMAP_OK)
-		return open_remap_used(dev, why);
-	if (!open && ibnbd_clt_unflushed_lost(dev, g))
-		return open_remap_used(dev, "the server may have lost unflushed writes");
-	return 0;
-}
-
-/*
- * Accepts the loss before anything is written again, because new writes are not part of the loss.
  * If the server names no epoch, it is not known whether this is the disk that has been written to.
  * dev->lock is held.
  */
@@ -409,18 +393,6 @@ static int open_remap_state(struct ibnbd_clt_dev *dev)
 	}
 }
 
-/*
- * Is the answer for the device itself to judge? If it holds requests, these must not be written
- * over what another client has written meanwhile. Or it can recover without accepting a loss: all
- * that may be lost is kept.
- */
-static bool open_remap_judges(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	guard(mutex)(&dev->lock);
-	return dev->state != IBNBD_DEV_FENCED && g->gen == ibnbd_clt_link_gen(dev->sess) &&
-	       (ibnbd_dev_sm_holds(dev->state) || ibnbd_clt_judge_resends(dev, g));
-}
-
 /* Do now what the device would do by itself some seconds later. */
 static int open_remap_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
@@ -432,20 +404,33 @@ static int open_remap_judge(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	return ibnbd_clt_refuse(-EAGAIN, "ibnbd%d: %s", dev->index, dev->reason);
 }
 
-/* Must the mapping of @g be closed first? *@state: the state of the device. */
-static bool open_resent_state(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g,
-			      enum ibnbd_dev_state *state)
+/*
+ * The disk of @g becomes the device's. The loss is accepted before anything is written again: new
+ * writes are not part of it.
+ */
+static int open_remap_take(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
+	const char *why;
+
 	guard(mutex)(&dev->lock);
-	*state = dev->state;
-	return ibnbd_clt_judge_resent(dev, g);
+	if (g->gen != ibnbd_clt_link_gen(dev->sess))
+		return -ECONNRESET;
+	ibnbd_clt_disk_other_writer(dev, g);
+	why = ibnbd_clt_judge_users(dev, g);
+	if (why)
+		return open_remap_used(dev, why);
+	WRITE_ONCE(dev->at_large.given_up, ibnbd_given_up_ended(dev->at_large.given_up));
+	dev->at_large.resent = false;
+	open_remap_loss(dev, g);
+	ibnbd_clt_unflushed_made_good(dev);
+	return ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, g) ? 0 : -ENODEV;
 }
 
 int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 {
-	enum ibnbd_dev_state state;
 	struct ibnbd_clt_grant g;
 	const char *why;
+	bool itself;
 	int err;
 
 	if (mutex_lock_killable(&dev->open_lock))
@@ -453,35 +438,21 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 	err = open_remap_state(dev) ?: open_remap_fenced(dev);
 	if (err)
 		goto unlock;
-	err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
-	if (!err && open_resent_state(dev, &g, &state)) {
-		open_close(dev, state, true, OPEN_CLOSE_MS);
-		err = open_ask(dev, &g, OPEN_FIRST_MS, &why);
-	}
+	err = open_ask_anew(dev, &g, OPEN_FIRST_MS, ibnbd_clt_judge_resent, &why);
 	if (err) {
 		ibnbd_clt_refuse(err, "ibnbd%d: cannot open the disk again (%d): %s%s", dev->index,
 				 err, ibnbd_clt_judge_who(dev, why),
 				 ibnbd_clt_judge_word(err, why));
 		goto close;
 	}
-	if (open_remap_judges(dev, &g)) {
+	mutex_lock(&dev->lock);
+	itself = g.gen == ibnbd_clt_link_gen(dev->sess) && ibnbd_clt_judge_itself(dev, &g);
+	mutex_unlock(&dev->lock);
+	if (itself) {
 		err = open_remap_judge(dev, &g);
 		goto unlock;
 	}
-	mutex_lock(&dev->lock);
-	if (g.gen != ibnbd_clt_link_gen(dev->sess))
-		err = -ECONNRESET;
-	else
-		ibnbd_clt_disk_other_writer(dev, &g);
-	err = err ?: open_remap_check(dev, &g);
-	if (!err) {
-		WRITE_ONCE(dev->at_large.given_up, ibnbd_given_up_ended(dev->at_large.given_up));
-		dev->at_large.resent = false;
-		open_remap_loss(dev, &g);
-		ibnbd_clt_unflushed_made_good(dev);
-		err = ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_REMAPPED, &g) ? 0 : -ENODEV;
-	}
-	mutex_unlock(&dev->lock);
+	err = open_remap_take(dev, &g);
 close:
 	/*
 	 * The remap was refused: the server must not keep a disk open that is not used, perhaps for

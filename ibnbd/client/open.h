@@ -39,8 +39,17 @@ bool ibnbd_clt_judge_resent(const struct ibnbd_clt_dev *dev, const struct ibnbd_
 bool ibnbd_clt_judge_at_large(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* The server answered OPEN: is this still our disk? True: first send the kept writes again. */
 bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
-/* The server may have lost writes, and all of them are kept and may be sent again. */
-bool ibnbd_clt_judge_resends(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/*
+ * Does the device judge @g itself, although an administrator remaps it? It holds requests, which
+ * must not be written over what another client has written meanwhile; or it can recover without a
+ * loss: all that may be lost is kept.
+ */
+bool ibnbd_clt_judge_itself(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/*
+ * Why the disk of @g must not be put under the users of the device, or NULL: it is fenced, or would
+ * be if it judged @g itself. A disk without a size could become any disk.
+ */
+const char *ibnbd_clt_judge_users(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /* OPEN failed, or its answer cannot be used. */
 void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why);
 
