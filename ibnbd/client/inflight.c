@@ -45,30 +45,28 @@ static bool inflight_match_write(struct ibtrs_clt_io *io, void *arg)
 	return inflight_match(io, arg) && io->dir == IBTRS_WRITE;
 }
 
-struct inflight_match_larger {
+/* What some match functions are asked about, and what they find. */
+struct inflight_ask {
 	struct ibnbd_clt_dev *dev;
-	u32 max_bytes;
+	u32 limit;			/* bytes, or jiffies */
+	u64 now_ns;
+	u64 found;			/* a number, jiffies or ns */
 };
 
 static bool inflight_match_larger(struct ibtrs_clt_io *io, void *arg)
 {
-	struct inflight_match_larger *m = arg;
+	struct inflight_ask *m = arg;
 
-	return inflight_match(io, m->dev) && io->len > m->max_bytes;
+	return inflight_match(io, m->dev) && io->len > m->limit;
 }
-
-struct inflight_match_slow {
-	struct ibnbd_clt_dev *dev;
-	u32 ticks;
-};
 
 /* Each request breaks a path once per io_timeout, however often it moved. */
 static bool inflight_match_slow(struct ibtrs_clt_io *io, void *arg)
 {
 	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
-	struct inflight_match_slow *m = arg;
+	struct inflight_ask *m = arg;
 
-	if (!inflight_match(io, m->dev) || (u32)jiffies - READ_ONCE(op->start) < m->ticks)
+	if (!inflight_match(io, m->dev) || (u32)jiffies - READ_ONCE(op->start) < m->limit)
 		return false;
 	WRITE_ONCE(op->start, (u32)jiffies);
 	return true;
@@ -194,7 +192,7 @@ enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
 
 enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
 {
-	struct inflight_match_larger m = { .dev = dev, .max_bytes = max_bytes };
+	struct inflight_ask m = { .dev = dev, .limit = max_bytes };
 
 	return inflight_end(dev, inflight_match_larger, &m);
 }
@@ -236,42 +234,31 @@ bool ibnbd_clt_inflight_has_writes(struct ibnbd_clt_dev *dev)
 	return ibtrs_clt_any(dev->clt, inflight_match_write, dev);
 }
 
-struct inflight_match_overdue {
-	struct ibnbd_clt_dev *dev;
-	unsigned int n;
-};
-
 static bool inflight_match_overdue(struct ibtrs_clt_io *io, void *arg)
 {
-	struct inflight_match_overdue *m = arg;
+	struct inflight_ask *m = arg;
 
 	if (!inflight_match(io, m->dev) ||
 	    !ibnbd_clt_queue_is_overdue(container_of(io, struct ibnbd_clt_op, io)) ||
 	    !inflight_stay(io, m->dev))
 		return false;
-	m->n++;
+	m->found++;
 	return true;
 }
 
 unsigned int ibnbd_clt_inflight_break_overdue(struct ibnbd_clt_dev *dev, const char *why)
 {
-	struct inflight_match_overdue m = { .dev = dev };
+	struct inflight_ask m = { .dev = dev };
 
 	lockdep_assert_held(&dev->lock);
 	ibtrs_clt_break(dev->clt, inflight_match_overdue, &m, why);
-	return m.n;
+	return m.found;
 }
-
-struct inflight_match_held {
-	struct ibnbd_clt_dev *dev;
-	u64 now_ns;
-	unsigned long waited;		/* jiffies */
-};
 
 static bool inflight_match_held(struct ibtrs_clt_io *io, void *arg)
 {
 	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
-	struct inflight_match_held *m = arg;
+	struct inflight_ask *m = arg;
 	unsigned long held = jiffies - m->dev->held_since, waited;
 	u64 came;
 
@@ -290,26 +277,20 @@ static bool inflight_match_held(struct ibtrs_clt_io *io, void *arg)
 		waited = nsecs_to_jiffies(m->now_ns - came);
 		waited = min(waited, held);
 	}
-	m->waited = max(m->waited, waited);
+	m->found = max_t(u64, m->found, waited);
 	return false;
 }
 
 unsigned long ibnbd_clt_inflight_held_since(struct ibnbd_clt_dev *dev)
 {
-	struct inflight_match_held m = { .dev = dev, .now_ns = ktime_get_ns() };
+	struct inflight_ask m = { .dev = dev, .now_ns = ktime_get_ns() };
 
 	lockdep_assert_held(&dev->lock);
 	ibtrs_clt_any(dev->clt, inflight_match_held, &m);
-	return jiffies - m.waited;
+	return jiffies - (unsigned long)m.found;
 }
 
-struct inflight_match_oldest {
-	struct ibnbd_clt_dev *dev;
-	u64 now_ns;
-	u64 age_ns;
-};
-
-static void inflight_age(struct inflight_match_oldest *m, const struct ibnbd_clt_op *op)
+static void inflight_age(struct inflight_ask *m, const struct ibnbd_clt_op *op)
 {
 	u64 came = READ_ONCE(op->rq)->start_time_ns;
 
@@ -317,22 +298,21 @@ static void inflight_age(struct inflight_match_oldest *m, const struct ibnbd_clt
 	if (!came)
 		came = m->now_ns - jiffies_to_nsecs((u32)jiffies - READ_ONCE(op->start));
 	if (came < m->now_ns)
-		m->age_ns = max(m->age_ns, m->now_ns - came);
+		m->found = max(m->found, m->now_ns - came);
 }
 
 static bool inflight_match_oldest(struct ibtrs_clt_io *io, void *arg)
 {
-	struct inflight_match_oldest *m = arg;
+	struct inflight_ask *m = arg;
 
-	if (!inflight_match(io, m->dev))
-		return false;
-	inflight_age(m, container_of(io, struct ibnbd_clt_op, io));
+	if (inflight_match(io, m->dev))
+		inflight_age(m, container_of(io, struct ibnbd_clt_op, io));
 	return false;
 }
 
 u64 ibnbd_clt_inflight_oldest_ms(struct ibnbd_clt_dev *dev)
 {
-	struct inflight_match_oldest m = { .dev = dev, .now_ns = ktime_get_ns() };
+	struct inflight_ask m = { .dev = dev, .now_ns = ktime_get_ns() };
 	struct ibnbd_clt_op *op;
 	u32 slot = 0;
 
@@ -340,12 +320,12 @@ u64 ibnbd_clt_inflight_oldest_ms(struct ibnbd_clt_dev *dev)
 	ibtrs_clt_any(dev->clt, inflight_match_oldest, &m);
 	while ((op = inflight_next_stray(dev, &slot)))
 		inflight_age(&m, op);
-	return div_u64(m.age_ns, NSEC_PER_MSEC);
+	return div_u64(m.found, NSEC_PER_MSEC);
 }
 
 void ibnbd_clt_inflight_break(struct ibnbd_clt_dev *dev, unsigned int seconds, const char *why)
 {
-	struct inflight_match_slow m = { .dev = dev, .ticks = seconds * HZ };
+	struct inflight_ask m = { .dev = dev, .limit = seconds * HZ };
 
 	if (seconds)
 		ibtrs_clt_break(dev->clt, inflight_match_slow, &m, why);
