@@ -157,22 +157,17 @@ const struct ibtrs_clt_ops ibnbd_clt_link_ops = {
 	.event	= link_event,
 };
 
-static void link_all_down(struct ibnbd_clt_session *s)
+/* The link went down, and, if @up, came up again or for the first time. */
+static void link_changed(struct ibnbd_clt_session *s, bool up)
 {
 	struct ibnbd_clt_dev *dev;
 
 	guard(mutex)(&s->lock);
-	list_for_each_entry(dev, &s->devs, sess_entry)
+	list_for_each_entry(dev, &s->devs, sess_entry) {
 		ibnbd_clt_dev_link_down(dev);
-}
-
-static void link_all_up(struct ibnbd_clt_session *s)
-{
-	struct ibnbd_clt_dev *dev;
-
-	guard(mutex)(&s->lock);
-	list_for_each_entry(dev, &s->devs, sess_entry)
-		ibnbd_clt_dev_link_up(dev);
+		if (up)
+			ibnbd_clt_dev_link_up(dev);
+	}
 }
 
 static void link_tell_all(struct ibnbd_clt_session *s, enum ibnbd_clt_news news)
@@ -311,10 +306,8 @@ static void link_work_fn(struct work_struct *work)
 
 	if (news & (BIT(IBTRS_CLT_LINK_DOWN) | BIT(IBTRS_CLT_LINK_UP))) {
 		pr_info_ratelimited("%s: link %s\n", s->name, up ? "up" : "down");
-		link_all_down(s);
+		link_changed(s, up && news & BIT(IBTRS_CLT_LINK_UP));
 	}
-	if (up && news & BIT(IBTRS_CLT_LINK_UP))
-		link_all_up(s);
 	if (up && news & (BIT(IBTRS_CLT_LINK_UP) | BIT(LINK_NEWS_INFO)))
 		link_reopen(s, gen);
 	if (up && news & BIT(IBTRS_CLT_LINK_REPLAY))
