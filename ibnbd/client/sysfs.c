@@ -144,54 +144,32 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 }
 IBTRS_ADMIN_ATTR_RW(resize);
 
-IBTRS_ADMIN_DEV_SHOW(hold, "%d", READ_ONCE(sysfs_dev(d)->map.hold))
+/* A number of seconds, in the range of the option. @_takes: for a refusal. */
+#define SYSFS_SECONDS(_name, _takes, _set)							\
+IBTRS_ADMIN_DEV_SHOW(_name, "%d", READ_ONCE(sysfs_dev(d)->map._name))				\
+												\
+static ssize_t _name##_store(struct device *d, struct device_attribute *attr, const char *buf,	\
+			     size_t count)							\
+{												\
+	struct ibnbd_clt_dev *dev = sysfs_dev(d);						\
+	int seconds;										\
+												\
+	if (kstrtoint(buf, 0, &seconds) || !ibnbd_mapopt_in_range(IBNBD_OPT_##_name, seconds))	\
+		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: " #_name " takes " _takes,		\
+					dev->index);						\
+	_set(dev, seconds);									\
+	return count;										\
+}												\
+IBTRS_ADMIN_ATTR_RW(_name)
 
-static ssize_t hold_store(struct device *d, struct device_attribute *attr, const char *buf,
-			  size_t count)
+SYSFS_SECONDS(hold, "seconds, 0 = fail at once, -1 = for ever", ibnbd_clt_recover_set_hold);
+SYSFS_SECONDS(failfast, "1 to 3600 seconds", ibnbd_clt_recover_set_failfast);
+
+static void sysfs_set_io_timeout(struct ibnbd_clt_dev *dev, int seconds)
 {
-	struct ibnbd_clt_dev *dev = sysfs_dev(d);
-	int seconds;
-
-	if (kstrtoint(buf, 0, &seconds) || seconds < IBNBD_MAP_FOREVER || seconds > INT_MAX / 1000)
-		return ibnbd_clt_refuse(
-			-EINVAL, "ibnbd%d: hold takes seconds, 0 = fail at once, -1 = for ever",
-			dev->index);
-	ibnbd_clt_recover_set_hold(dev, seconds);
-	return count;
-}
-IBTRS_ADMIN_ATTR_RW(hold);
-
-IBTRS_ADMIN_DEV_SHOW(io_timeout, "%d", READ_ONCE(sysfs_dev(d)->map.io_timeout))
-
-static ssize_t io_timeout_store(struct device *d, struct device_attribute *attr, const char *buf,
-				size_t count)
-{
-	struct ibnbd_clt_dev *dev = sysfs_dev(d);
-	int seconds;
-
-	if (kstrtoint(buf, 0, &seconds) || seconds < 0 || seconds > INT_MAX / 1000)
-		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: io_timeout takes seconds, 0 = never",
-					dev->index);
 	WRITE_ONCE(dev->map.io_timeout, seconds);
-	return count;
 }
-IBTRS_ADMIN_ATTR_RW(io_timeout);
-
-IBTRS_ADMIN_DEV_SHOW(failfast, "%d", READ_ONCE(sysfs_dev(d)->map.failfast))
-
-static ssize_t failfast_store(struct device *d, struct device_attribute *attr, const char *buf,
-			      size_t count)
-{
-	struct ibnbd_clt_dev *dev = sysfs_dev(d);
-	int seconds;
-
-	if (kstrtoint(buf, 0, &seconds) || seconds < 1 || seconds > 3600)
-		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: failfast takes 1 to 3600 seconds",
-					dev->index);
-	ibnbd_clt_recover_set_failfast(dev, seconds);
-	return count;
-}
-IBTRS_ADMIN_ATTR_RW(failfast);
+SYSFS_SECONDS(io_timeout, "seconds, 0 = never", sysfs_set_io_timeout);
 
 IBTRS_ADMIN_DEV_SHOW(in_sync, "%d", READ_ONCE(sysfs_dev(d)->in_sync))
 

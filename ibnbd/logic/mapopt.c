@@ -43,6 +43,11 @@ const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count)
 	return mapopt_rows;
 }
 
+bool ibnbd_mapopt_in_range(enum ibnbd_mapopt_id id, int value)
+{
+	return value >= mapopt_rows[id].min && value <= mapopt_rows[id].max;
+}
+
 __printf(5, 6) static int mapopt_refuse(struct ibnbd_mapopt_err *err, int rc, size_t pos,
 					size_t len, const char *fmt, ...)
 {
