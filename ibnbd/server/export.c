@@ -30,50 +30,35 @@
  * Called by: export.c, under its lock.
  */
 
-/*
- * Are writes of a mapping that was closed, or lost with its client, still under way to the disk?
- * They could overwrite those of a new mapping.
- */
-static bool place_still_writes(const struct ibnbd_srv_export *e)
+/* What the writers of an export are like. */
+enum {
+	/* a closed or lost one may still write to the disk, over what a new one writes */
+	PLACE_CLOSING	= 1,
+	PLACE_RW	= 2,	/* one has not agreed to a second writer */
+	PLACE_AWAY	= 4,	/* one is not connected, and may come back */
+};
+
+static unsigned int place_writers(const struct ibnbd_srv_export *e)
 {
 	const struct ibnbd_srv_open *other;
+	unsigned int found = 0;
 
-	list_for_each_entry(other, &e->opens, link)
-		if (ibnbd_access_writes(other->access) &&
-		    READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
-			return true;
-	return false;
-}
-
-/*
- * Does an open write to it whose client has not agreed to a second writer? The policy may still let
- * another open migrate beside it.
- */
-static bool place_has_exclusive(const struct ibnbd_srv_export *e)
-{
-	const struct ibnbd_srv_open *other;
-
-	list_for_each_entry(other, &e->opens, link)
+	list_for_each_entry(other, &e->opens, link) {
+		if (!ibnbd_access_writes(other->access))
+			continue;
+		if (READ_ONCE(other->state) == IBNBD_SRV_OPEN_CLOSING)
+			found |= PLACE_CLOSING;
 		if (other->access == IBNBD_ACCESS_RW)
-			return true;
-	return false;
+			found |= PLACE_RW;
+		if (!ibnbd_srv_open_connected(other))
+			found |= PLACE_AWAY;
+	}
+	return found;
 }
 
 bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open)
 {
-	return open->access == IBNBD_ACCESS_MIGRATION && place_has_exclusive(open->export);
-}
-
-/* Does an open write to it whose client is not connected, and may come back? */
-static bool place_writer_is_away(const struct ibnbd_srv_export *e)
-{
-	const struct ibnbd_srv_open *other;
-
-	list_for_each_entry(other, &e->opens, link)
-		if (ibnbd_access_writes(other->access) &&
-		    !ibnbd_srv_open_connected(other))
-			return true;
-	return false;
+	return open->access == IBNBD_ACCESS_MIGRATION && place_writers(open->export) & PLACE_RW;
 }
 
 /*
@@ -84,15 +69,16 @@ static bool place_writer_is_away(const struct ibnbd_srv_export *e)
 static int place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open,
 		     const char **why)
 {
+	unsigned int writers = place_writers(e);
 	int err;
 
-	if (ibnbd_access_writes(open->access) && place_still_writes(e)) {
+	if (ibnbd_access_writes(open->access) && writers & PLACE_CLOSING) {
 		*why = "an earlier mapping of it is not closed: the disk has not ended all its requests";
 		return -EBUSY;
 	}
-	err = ibnbd_access_open(e->writers, !open->beside && place_has_exclusive(e), open->access,
-				why);
-	if (err == -EPERM && place_writer_is_away(e)) {
+	/* The policy may let @open migrate beside one that has not agreed. */
+	err = ibnbd_access_open(e->writers, !open->beside && writers & PLACE_RW, open->access, why);
+	if (err == -EPERM && writers & PLACE_AWAY) {
 		*why = "its writer is disconnected, and may still return";
 		return -EBUSY;
 	}
@@ -100,21 +86,9 @@ static int place_ask(const struct ibnbd_srv_export *e, const struct ibnbd_srv_op
 }
 
 /*
- * Of two writers @gone leaves: which one counts as the last to write? If the other one is not
- * connected and @gone is, @gone wrote last. In all other cases the other one may have written last,
- * or may still write.
- */
-static const struct ibnbd_srv_open *place_last_of(const struct ibnbd_srv_open *gone,
-						   const struct ibnbd_srv_open *stays)
-{
-	bool away = !ibnbd_srv_open_connected(stays);
-
-	return away && ibnbd_srv_open_connected(gone) ? gone : stays;
-}
-
-/*
  * The writer @gone has left: which one of @gone and the other writers counts as the last to write?
- * NULL: no other writer is left.
+ * If the other one is not connected and @gone is, @gone wrote last. Else the other one may have
+ * written last, or may still write. NULL: no other writer is left.
  */
 static const struct ibnbd_srv_open *place_last(const struct ibnbd_srv_export *e,
 					       const struct ibnbd_srv_open *gone)
@@ -123,7 +97,8 @@ static const struct ibnbd_srv_open *place_last(const struct ibnbd_srv_export *e,
 
 	list_for_each_entry(other, &e->opens, link)
 		if (ibnbd_access_writes(other->access))
-			last = place_last_of(gone, other);
+			last = !ibnbd_srv_open_connected(other) && ibnbd_srv_open_connected(gone) ?
+				       gone : other;
 	return last;
 }
 
@@ -261,10 +236,18 @@ static void export_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_sr
 			ibnbd_srv_open_tell(open, IBNBD_EVENT_RESIZED);
 }
 
-/*
- * @flushed: a flush has covered all that this open wrote. Returns the export if this was its last
- * open: the caller puts it after it has released the lock.
- */
+/* Returns the export if it has no opens: the caller puts it after it has released the lock. */
+static struct ibnbd_srv_export *export_unused(struct ibnbd_srv_export *e)
+{
+	if (!list_empty(&e->opens))
+		return NULL;
+	list_del(&e->link);
+	ibnbd_srv_epoch_leave(e);
+	ibnbd_srv_dirs_del_export(e);
+	return e;
+}
+
+/* @flushed: a flush has covered all that this open wrote. Return: as export_unused(). */
 static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool flushed)
 {
 	struct ibnbd_srv_export *e = open->export;
@@ -280,22 +263,7 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool 
 		e->writers--;
 		export_writer_left(e, open);
 	}
-	if (!list_empty(&e->opens))
-		return NULL;
-	list_del(&e->link);
-	ibnbd_srv_epoch_leave(e);
-	ibnbd_srv_dirs_del_export(e);
-	return e;
-}
-
-static void export_drop_unused(struct ibnbd_srv_export *e)
-{
-	if (!list_empty(&e->opens))
-		return;
-	list_del(&e->link);
-	ibnbd_srv_epoch_leave(e);
-	ibnbd_srv_dirs_del_export(e);
-	kobject_put(&e->kobj);
+	return export_unused(e);
 }
 
 /*
@@ -320,8 +288,8 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	if (!err)
 		err = ibnbd_srv_writer_note(open, e, &e->writer_gen);
 	if (err) {
-		export_drop_unused(e);
-		return err;
+		unused = export_unused(e);
+		goto put;
 	}
 	ibnbd_srv_epoch_note(open, e);
 	ibnbd_srv_facts_init_open(open);
@@ -333,11 +301,12 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		WRITE_ONCE(e->claims, e->claims + 1);
 	list_add_tail(&open->link, &e->opens);
 	err = ibnbd_srv_dirs_add_open(open);
-	if (err) {
-		unused = export_detach(open, true);	/* it has not written */
-		if (unused)
-			kobject_put(&unused->kobj);
-	}
+	if (!err)
+		return 0;
+	unused = export_detach(open, true);	/* it has not written */
+put:
+	if (unused)
+		kobject_put(&unused->kobj);
 	return err;
 }
 

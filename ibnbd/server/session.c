@@ -173,11 +173,6 @@ static void session_unpublish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 
 /* ---- opens: end of life -------------------------------------------------- */
 
-static bool session_is_down(struct ibnbd_srv_session *s)
-{
-	return !rcu_access_pointer(s->ibtrs);
-}
-
 /* Returns the CLOSE to be answered, if one waits. *gone: the entry left the table. */
 static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gone)
 {
@@ -188,7 +183,7 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	op = open->close_op;
 	open->close_op = NULL;
 	open->state = IBNBD_SRV_OPEN_RELEASED;
-	*gone = open->given_up || open->lost || session_is_down(s);
+	*gone = open->given_up || open->lost || !rcu_access_pointer(s->ibtrs);
 	if (*gone)
 		session_unpublish(s, open);
 	spin_unlock(&s->lock);
@@ -295,16 +290,6 @@ void ibnbd_srv_session_give_up(void *priv, u32 group)
 	spin_unlock(&s->lock);
 }
 
-static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
-{
-	bool live;
-
-	spin_lock(&s->lock);
-	live = ibnbd_srv_open_kill(open);
-	spin_unlock(&s->lock);
-	return live;
-}
-
 /**
  * ibnbd_srv_session_force_close() - the administrator takes a mapping away
  * @open: pinned by the sysfs file that is being written
@@ -317,8 +302,12 @@ static bool session_revoke(struct ibnbd_srv_session *s, struct ibnbd_srv_open *o
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 {
 	struct ibnbd_srv_session *s = open->session;
+	bool live;
 
-	if (!session_revoke(s, open))
+	spin_lock(&s->lock);
+	live = ibnbd_srv_open_kill(open);
+	spin_unlock(&s->lock);
+	if (!live)
 		return 0;
 	pr_info("session %s: %s closed by force\n", s->label, open->name);
 	ibnbd_srv_open_tell(open, IBNBD_EVENT_REVOKED);
