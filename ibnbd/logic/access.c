@@ -12,20 +12,16 @@ int ibnbd_access_open(u32 writers, bool alone, enum ibnbd_access mode, const cha
 	case IBNBD_ACCESS_RW:
 		if (!writers)
 			return 0;
-		*why = "another client has the device open for writing";
-		return -EPERM;
+		return ibnbd_refuse(-EPERM, why, "another client has the device open for writing");
 	case IBNBD_ACCESS_MIGRATION:
-		if (writers && alone) {
-			*why = "another client has the device open for itself alone; for a migration both map it with access_mode=migration";
-			return -EPERM;
-		}
+		if (writers && alone)
+			return ibnbd_refuse(-EPERM, why,
+					    "another client has the device open for itself alone; for a migration both map it with access_mode=migration");
 		if (writers < ACCESS_MIGRATION_WRITERS)
 			return 0;
-		*why = "two clients have the device open for writing";
-		return -EPERM;
+		return ibnbd_refuse(-EPERM, why, "two clients have the device open for writing");
 	}
-	*why = "unknown access mode";
-	return -EINVAL;
+	return ibnbd_refuse(-EINVAL, why, "unknown access mode");
 }
 
 const char *ibnbd_access_cause(int err)
@@ -59,32 +55,24 @@ const char *ibnbd_access_cause(int err)
 int ibnbd_access_reopen(const char *name, enum ibnbd_access granted, const struct ibnbd_open *m,
 			const char **why)
 {
-	if (strcmp(name, m->name)) {
-		*why = "this session has it open under the same name with other slashes";
-		return -EEXIST;
-	}
-	if (ibnbd_access_writes(m->access) && !ibnbd_access_writes(granted)) {
-		*why = "this session has the device open read-only";
-		return -EPERM;
-	}
-	if (m->access == IBNBD_ACCESS_RW && granted == IBNBD_ACCESS_MIGRATION) {
-		*why = "this session has the device open for migration, not exclusively";
-		return -EPERM;
-	}
+	if (strcmp(name, m->name))
+		return ibnbd_refuse(-EEXIST, why,
+				    "this session has it open under the same name with other slashes");
+	if (ibnbd_access_writes(m->access) && !ibnbd_access_writes(granted))
+		return ibnbd_refuse(-EPERM, why, "this session has the device open read-only");
+	if (m->access == IBNBD_ACCESS_RW && granted == IBNBD_ACCESS_MIGRATION)
+		return ibnbd_refuse(-EPERM, why,
+				    "this session has the device open for migration, not exclusively");
 	return 0;
 }
 
 /* The range of an operation without data must not exceed the limit that OPEN announced for it. */
 static int access_ranged_op(u32 max_sectors, bool supported, u32 bytes, const char **why)
 {
-	if (!supported || !max_sectors) {
-		*why = "operation not supported by the device";
-		return -EOPNOTSUPP;
-	}
-	if (bytes >> IBNBD_SECTOR_SHIFT > max_sectors) {
-		*why = "range larger than the announced limit";
-		return -EINVAL;
-	}
+	if (!supported || !max_sectors)
+		return ibnbd_refuse(-EOPNOTSUPP, why, "operation not supported by the device");
+	if (bytes >> IBNBD_SECTOR_SHIFT > max_sectors)
+		return ibnbd_refuse(-EINVAL, why, "range larger than the announced limit");
 	return 0;
 }
 
@@ -95,14 +83,10 @@ static int access_range(const struct ibnbd_facts *f, const struct ibnbd_io *io, 
 	u64 nsectors = READ_ONCE(f->nsectors);	/* a device may shrink at any time */
 
 	/* The block size is a power of two: the check uses masks and needs no 64-bit division. */
-	if (io->sector & (block_sectors - 1) || io->bytes & (f->logical_block_size - 1)) {
-		*why = "not aligned to the logical block size";
-		return -EINVAL;
-	}
-	if (io->sector > nsectors || sectors > nsectors - io->sector) {
-		*why = "beyond the end of the device";
-		return -EIO;
-	}
+	if (io->sector & (block_sectors - 1) || io->bytes & (f->logical_block_size - 1))
+		return ibnbd_refuse(-EINVAL, why, "not aligned to the logical block size");
+	if (io->sector > nsectors || sectors > nsectors - io->sector)
+		return ibnbd_refuse(-EIO, why, "beyond the end of the device");
 	return 0;
 }
 
@@ -113,10 +97,8 @@ int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted,
 
 	if (io->op == IBNBD_OP_FLUSH)
 		return 0;
-	if (io->op != IBNBD_OP_READ && !ibnbd_access_writes(granted)) {
-		*why = "write to a device that is mapped read-only";
-		return -EROFS;
-	}
+	if (io->op != IBNBD_OP_READ && !ibnbd_access_writes(granted))
+		return ibnbd_refuse(-EROFS, why, "write to a device that is mapped read-only");
 	switch (io->op) {
 	case IBNBD_OP_DISCARD:
 		err = access_ranged_op(f->max_discard_sectors, true, io->bytes, why);

@@ -14,12 +14,6 @@
 
 #define EXPORT_SESSION_PREFIX	"session:"
 
-static int export_refuse(int err, const char **why, const char *reason)
-{
-	*why = reason;
-	return err;
-}
-
 static bool export_is_control(char c)
 {
 	return (unsigned char)c < 0x20 || c == 0x7f;
@@ -80,28 +74,28 @@ int ibnbd_export_search_check(const char *search, size_t len, const char **why)
 	if (!len)
 		return 0;
 	if (len >= IBNBD_EXPORT_PATH_MAX)
-		return export_refuse(-EINVAL, why, "the search path is longer than 4095 bytes");
+		return ibnbd_refuse(-EINVAL, why, "the search path is longer than 4095 bytes");
 	if (search[0] != '/')
-		return export_refuse(-EINVAL, why, "the search path must begin with '/'");
+		return ibnbd_refuse(-EINVAL, why, "the search path must begin with '/'");
 	for (i = 0; i < len; i++)
 		if (export_is_control(search[i]))
-			return export_refuse(-EINVAL, why, "control character in the search path");
+			return ibnbd_refuse(-EINVAL, why, "control character in the search path");
 	for (i = 0; i < len; i += n) {
 		n = 1;
 		if (search[i] == '/')
 			continue;
 		n = export_component(search + i, len - i);
 		if (token)
-			return export_refuse(
+			return ibnbd_refuse(
 				-EINVAL, why,
 				"%SESSNAME% must be the last component of the search path");
 		if (export_is_dots(search + i, n))
-			return export_refuse(-EINVAL, why,
-					     "the search path must not contain '.' or '..'");
+			return ibnbd_refuse(-EINVAL, why,
+					    "the search path must not contain '.' or '..'");
 		token = export_is_token(search + i, n);
 		if (!token && export_has_token(search + i, n))
-			return export_refuse(-EINVAL, why,
-					     "%SESSNAME% must be a component of its own");
+			return ibnbd_refuse(-EINVAL, why,
+					    "%SESSNAME% must be a component of its own");
 	}
 	return 0;
 }
@@ -147,12 +141,12 @@ static int export_session_check(const char *s, const char **why)
 	size_t i, n = strlen(s);
 
 	if (!n || n >= IBNBD_NAME_LEN || export_is_dots(s, n))
-		return export_refuse(-EINVAL, why,
-				     "the session name cannot stand in the search path");
+		return ibnbd_refuse(-EINVAL, why,
+				    "the session name cannot stand in the search path");
 	for (i = 0; i < n; i++)
 		if (s[i] == '/' || export_is_control(s[i]))
-			return export_refuse(-EINVAL, why,
-					     "the session name cannot stand in the search path");
+			return ibnbd_refuse(-EINVAL, why,
+					    "the session name cannot stand in the search path");
 	return 0;
 }
 
@@ -170,20 +164,20 @@ static int export_root(struct export_out *o, const char *search, const char *ses
 			continue;
 		n = export_component(s, len - i);
 		if (!export_put(o, "/", 1))
-			return export_refuse(-EINVAL, why, "the path is too long");
+			return ibnbd_refuse(-EINVAL, why, "the path is too long");
 		if (!export_is_token(s, n)) {
 			if (!export_put(o, s, n))
-				return export_refuse(-EINVAL, why, "the path is too long");
+				return ibnbd_refuse(-EINVAL, why, "the path is too long");
 			continue;
 		}
 		err = export_session_check(sessname, why);
 		if (err)
 			return err;
 		if (!export_put(o, sessname, strlen(sessname)))
-			return export_refuse(-EINVAL, why, "the path is too long");
+			return ibnbd_refuse(-EINVAL, why, "the path is too long");
 	}
 	if (!o->n && !export_put(o, "/", 1))
-		return export_refuse(-EINVAL, why, "the path is too long");
+		return ibnbd_refuse(-EINVAL, why, "the path is too long");
 	return 0;
 }
 
@@ -194,24 +188,24 @@ static int export_name(struct export_out *o, const char *name, size_t *last, con
 
 	for (i = 0; i < len; i++)
 		if (export_is_control(name[i]))
-			return export_refuse(-EINVAL, why, "control character in the device name");
+			return ibnbd_refuse(-EINVAL, why, "control character in the device name");
 	for (i = 0; i < len; i += n) {
 		n = 1;
 		if (name[i] == '/')
 			continue;
 		n = export_component(name + i, len - i);
 		if (export_is_dots(name + i, n))
-			return export_refuse(-EINVAL, why, "'.' or '..' in the device name");
+			return ibnbd_refuse(-EINVAL, why, "'.' or '..' in the device name");
 		if (o->n > start && !export_put(o, "/", 1))
-			return export_refuse(-EINVAL, why, "the path is too long");
+			return ibnbd_refuse(-EINVAL, why, "the path is too long");
 		*last = o->n;
 		if (!export_put(o, name + i, n))
-			return export_refuse(-EINVAL, why, "the path is too long");
+			return ibnbd_refuse(-EINVAL, why, "the path is too long");
 	}
 	if (o->n == start)
-		return export_refuse(-EINVAL, why, "the device name is empty");
+		return ibnbd_refuse(-EINVAL, why, "the device name is empty");
 	if (name[len - 1] == '/')
-		return export_refuse(-EINVAL, why, "the device name ends in '/'");
+		return ibnbd_refuse(-EINVAL, why, "the device name ends in '/'");
 	return 0;
 }
 
@@ -228,9 +222,9 @@ int ibnbd_export_resolve(const char *search, const char *sessname, const char *n
 	if (err)
 		return err;
 	if (!*search)
-		return export_refuse(-EACCES, why, "nothing is exported: the search path is empty");
+		return ibnbd_refuse(-EACCES, why, "nothing is exported: the search path is empty");
 	if (!o.size)
-		return export_refuse(-EINVAL, why, "the path is too long");
+		return ibnbd_refuse(-EINVAL, why, "the path is too long");
 
 	err = export_root(&o, search, sessname, why);
 	if (err)
@@ -238,7 +232,7 @@ int ibnbd_export_resolve(const char *search, const char *sessname, const char *n
 	root_len = o.n;
 	o.n++;		/* keep the NUL of the root */
 	if (o.n == o.size)
-		return export_refuse(-EINVAL, why, "the path is too long");
+		return ibnbd_refuse(-EINVAL, why, "the path is too long");
 	err = export_name(&o, name, &last, why);
 	if (err)
 		return err;
@@ -324,13 +318,13 @@ int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *i
 	if (err)
 		return -EINVAL;
 	if (a.scope[0])
-		return export_refuse(-EINVAL, why,
-				     "an interface name has no place in an allow-list");
+		return ibnbd_refuse(-EINVAL, why,
+				    "an interface name has no place in an allow-list");
 	it->kind = a.kind;
 	memcpy(it->addr, a.raw, sizeof(it->addr));
 	it->prefix = (u8)allow_bits(a.kind);
 	if (n < len && allow_prefix(s + n + 1, len - n - 1, allow_bits(a.kind), &it->prefix))
-		return export_refuse(
+		return ibnbd_refuse(
 			-EINVAL, why,
 			"the prefix length must be 0..32 for IPv4 and 0..128 for others");
 	if (it->prefix >= 96 && allow_is_mapped(it->kind, it->addr)) {
@@ -347,13 +341,13 @@ static int allow_session(const char *s, size_t len, struct ibnbd_allow *a, size_
 	size_t i;
 
 	if (!len)
-		return export_refuse(-EINVAL, why, "the session pattern is empty");
+		return ibnbd_refuse(-EINVAL, why, "the session pattern is empty");
 	for (i = 0; i < len; i++)
 		if (export_is_control(s[i]))
-			return export_refuse(-EINVAL, why,
-					     "control character in the session pattern");
+			return ibnbd_refuse(-EINVAL, why,
+					    "control character in the session pattern");
 	if (len >= sizeof(a->text) - *text)
-		return export_refuse(-E2BIG, why, "the session patterns are too long together");
+		return ibnbd_refuse(-E2BIG, why, "the session patterns are too long together");
 	it->kind = IBTRS_ADDR_NONE;
 	it->glob = (u16)*text;
 	memcpy(a->text + *text, s, len);
@@ -381,7 +375,7 @@ int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *
 			;
 		*pos = i;
 		if (a->nr == IBNBD_ALLOW_ITEMS)
-			return export_refuse(-E2BIG, why, "more than 64 items in the allow-list");
+			return ibnbd_refuse(-E2BIG, why, "more than 64 items in the allow-list");
 		it = &a->item[a->nr];
 		if (n >= prefix && !memcmp(s + i, EXPORT_SESSION_PREFIX, prefix)) {
 			err = allow_session(s + i + prefix, n - prefix, a, &text, it, why);

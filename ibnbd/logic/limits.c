@@ -105,14 +105,10 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 	/*
 	 * Size 0: the disk gets its size later. It is shown empty, and grows (RESIZED).
 	 */
-	if (!out->nsectors && rsp->nsectors) {
-		*why = "the device is smaller than one logical block";
-		return -EPROTO;
-	}
-	if (!out->max_hw_sectors || !out->max_segments) {
-		*why = "the session cannot carry one logical block";
-		return -EPROTO;
-	}
+	if (!out->nsectors && rsp->nsectors)
+		return ibnbd_refuse(-EPROTO, why, "the device is smaller than one logical block");
+	if (!out->max_hw_sectors || !out->max_segments)
+		return ibnbd_refuse(-EPROTO, why, "the session cannot carry one logical block");
 	limits_topology(rsp, in, out);
 	limits_discard(rsp, block_sectors, out);
 	if (limits_may_zero(in))

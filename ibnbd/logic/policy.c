@@ -474,15 +474,15 @@ int ibnbd_policy_open(const struct ibnbd_policy_verdict *v, enum ibnbd_access mo
 	case IBNBD_POLICY_RW:
 		if (mode != IBNBD_ACCESS_MIGRATION)
 			return 0;
-		*why = "the server's policy lets this client write alone; map it with access_mode=rw, or say migration in policy.conf there";
-		return -EACCES;
+		return ibnbd_refuse(-EACCES, why,
+				    "the server's policy lets this client write alone; map it with access_mode=rw, or say migration in policy.conf there");
 	case IBNBD_POLICY_RO:
 		if (!ibnbd_access_writes(mode))
 			return 0;
-		*why = "the server's policy lets this client only read; map it with access_mode=ro, or say rw in policy.conf there";
-		return -EACCES;
+		return ibnbd_refuse(-EACCES, why,
+				    "the server's policy lets this client only read; map it with access_mode=ro, or say rw in policy.conf there");
 	default:
-		*why = "the server's policy denies it to this client; see policy.conf there";
-		return -EACCES;
+		return ibnbd_refuse(-EACCES, why,
+				    "the server's policy denies it to this client; see policy.conf there");
 	}
 }

@@ -94,12 +94,6 @@ static inline void ibnbd_msg_put64(__le32 w[2], u64 v)
 	w[1] = cpu_to_le32((u32)(v >> 32));
 }
 
-static inline int ibnbd_msg_refuse(int err, const char **why, const char *reason)
-{
-	*why = reason;
-	return err;
-}
-
 /**
  * ibnbd_msg_type() - which message is this user header?
  *
@@ -111,7 +105,7 @@ static inline int ibnbd_msg_type(const void *usr, size_t len, const char **why)
 	u16 type;
 
 	if (len < sizeof(*w))
-		return ibnbd_msg_refuse(-EINVAL, why, "message shorter than its header");
+		return ibnbd_refuse(-EINVAL, why, "message shorter than its header");
 	type = le16_to_cpu(w->type);
 	switch (type) {
 	case IBNBD_MSG_SESS_INFO:
@@ -120,7 +114,7 @@ static inline int ibnbd_msg_type(const void *usr, size_t len, const char **why)
 	case IBNBD_MSG_CLOSE:
 		return type;
 	default:
-		return ibnbd_msg_refuse(-EINVAL, why, "unknown message type");
+		return ibnbd_refuse(-EINVAL, why, "unknown message type");
 	}
 }
 
@@ -172,12 +166,12 @@ static inline int ibnbd_msg_sess_info_decode(const void *usr, size_t len, bool r
 					     struct ibnbd_sess_info *m, const char **why)
 {
 	if (len < offsetof(struct ibnbd_wire_sess_info, reserved0))
-		return ibnbd_msg_refuse(-EINVAL, why, "SESS_INFO too short");
+		return ibnbd_refuse(-EINVAL, why, "SESS_INFO too short");
 	if (!read || data_len < sizeof(struct ibnbd_wire_sess_info))
-		return ibnbd_msg_refuse(-EINVAL, why, "SESS_INFO leaves no room for the reply");
+		return ibnbd_refuse(-EINVAL, why, "SESS_INFO leaves no room for the reply");
 	ibnbd_msg_sess_info_fields(usr, len, m);
 	if (!m->version)
-		return ibnbd_msg_refuse(-EINVAL, why, "SESS_INFO of protocol version 0");
+		return ibnbd_refuse(-EINVAL, why, "SESS_INFO of protocol version 0");
 	return 0;
 }
 
@@ -188,13 +182,13 @@ static inline int ibnbd_msg_sess_info_rsp_decode(const void *buf, size_t len, u6
 	const struct ibnbd_wire_sess_info *w = buf;
 
 	if (len < sizeof(*w))
-		return ibnbd_msg_refuse(-EPROTO, why, "SESS_INFO reply too short");
+		return ibnbd_refuse(-EPROTO, why, "SESS_INFO reply too short");
 	if (le16_to_cpu(w->hdr.type) != IBNBD_MSG_SESS_INFO_RSP)
-		return ibnbd_msg_refuse(-EPROTO, why, "reply to SESS_INFO has another type");
+		return ibnbd_refuse(-EPROTO, why, "reply to SESS_INFO has another type");
 	ibnbd_msg_sess_info_fields(buf, len, m);
 	m->features = ibnbd_msg_features(m->features & offered);
 	if (!m->version)
-		return ibnbd_msg_refuse(-EPROTO, why, "server speaks protocol version 0");
+		return ibnbd_refuse(-EPROTO, why, "server speaks protocol version 0");
 	return 0;
 }
 
@@ -247,19 +241,18 @@ static inline int ibnbd_msg_open_decode(const void *usr, size_t len, bool read, 
 	m->words = read && features & IBNBD_FEAT_WORDS &&
 		   data_len >= sizeof(struct ibnbd_wire_open_refused);
 	if (len < offsetof(struct ibnbd_wire_open, reserved))
-		return ibnbd_msg_refuse(-EINVAL, why, "OPEN too short");
+		return ibnbd_refuse(-EINVAL, why, "OPEN too short");
 	if (!read || data_len < sizeof(struct ibnbd_wire_open_rsp))
-		return ibnbd_msg_refuse(-EINVAL, why, "OPEN leaves no room for the reply");
+		return ibnbd_refuse(-EINVAL, why, "OPEN leaves no room for the reply");
 	if (w->access_mode > IBNBD_ACCESS_MIGRATION)
-		return ibnbd_msg_refuse(-EINVAL, why, "OPEN with an unknown access mode");
+		return ibnbd_refuse(-EINVAL, why, "OPEN with an unknown access mode");
 	for (i = 0; i < sizeof(w->name) && w->name[i]; i++)
 		if (w->name[i] < 0x20 || w->name[i] == 0x7f)
-			return ibnbd_msg_refuse(-EINVAL, why,
-						"control character in the device name");
+			return ibnbd_refuse(-EINVAL, why, "control character in the device name");
 	if (i == sizeof(w->name))
-		return ibnbd_msg_refuse(-EINVAL, why, "device name is not terminated");
+		return ibnbd_refuse(-EINVAL, why, "device name is not terminated");
 	if (!i)
-		return ibnbd_msg_refuse(-EINVAL, why, "device name is empty");
+		return ibnbd_refuse(-EINVAL, why, "device name is empty");
 	m->access = (enum ibnbd_access)w->access_mode;
 	m->name = (const char *)w->name;
 	m->identity = features & IBNBD_FEAT_IDENTITY &&
@@ -378,18 +371,18 @@ static inline int ibnbd_msg_open_rsp_check(const struct ibnbd_open_rsp *m, u32 p
 					   const char **why)
 {
 	if (!ibnbd_msg_block_size_ok(m->logical_block_size, page_size))
-		return ibnbd_msg_refuse(
+		return ibnbd_refuse(
 			-EPROTO, why,
 			"logical block size is not a power of two from 512 to the page size");
 	if (m->physical_block_size < m->logical_block_size ||
 	    m->physical_block_size & (m->physical_block_size - 1))
-		return ibnbd_msg_refuse(
+		return ibnbd_refuse(
 			-EPROTO, why,
 			"physical block size is below the logical one or no power of two");
 	if (m->nsectors >= IBNBD_MAX_SECTORS)
-		return ibnbd_msg_refuse(-EPROTO, why, "capacity is beyond 2^63 bytes");
+		return ibnbd_refuse(-EPROTO, why, "capacity is beyond 2^63 bytes");
 	if (m->max_discard_sectors && m->discard_granularity % m->logical_block_size)
-		return ibnbd_msg_refuse(
+		return ibnbd_refuse(
 			-EPROTO, why,
 			"discard granularity is not a multiple of the logical block size");
 	return 0;
@@ -414,9 +407,9 @@ static inline int ibnbd_msg_open_rsp_decode(const void *buf, size_t len, u64 fea
 	memset(m, 0, sizeof(*m));
 	features = ibnbd_msg_features(features);
 	if (len < ibnbd_msg_open_rsp_len(features))
-		return ibnbd_msg_refuse(-EPROTO, why, "OPEN reply too short");
+		return ibnbd_refuse(-EPROTO, why, "OPEN reply too short");
 	if (le16_to_cpu(w->rsp.hdr.type) != IBNBD_MSG_OPEN_RSP)
-		return ibnbd_msg_refuse(-EPROTO, why, "reply to OPEN has another type");
+		return ibnbd_refuse(-EPROTO, why, "reply to OPEN has another type");
 	m->device_id = le32_to_cpu(w->rsp.device_id);
 	m->nsectors = le64_to_cpu(w->rsp.nsectors);
 	m->max_hw_sectors = le32_to_cpu(w->rsp.max_hw_sectors);
@@ -464,7 +457,7 @@ static inline int ibnbd_msg_close_decode(const void *usr, size_t len, u64 featur
 	const struct ibnbd_wire_close *w = usr;
 
 	if (len < sizeof(*w))
-		return ibnbd_msg_refuse(-EINVAL, why, "CLOSE too short");
+		return ibnbd_refuse(-EINVAL, why, "CLOSE too short");
 	*device_id = le32_to_cpu(w->device_id);
 	*nowait = features & IBNBD_FEAT_IDENTITY && le16_to_cpu(w->hdr.pad) & IBNBD_CLOSE_F_NOWAIT;
 	return 0;

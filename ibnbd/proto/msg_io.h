@@ -90,16 +90,15 @@ static inline int ibnbd_msg_io_shape(const struct ibnbd_io *m, bool read, u32 da
 				     const char **why)
 {
 	if (read != ibnbd_msg_op_reads(m->op))
-		return ibnbd_msg_refuse(-EINVAL, why,
-					"operation does not fit the transport direction");
+		return ibnbd_refuse(-EINVAL, why, "operation does not fit the transport direction");
 	if (m->op == IBNBD_OP_WRITE_ZEROES && data_len)
-		return ibnbd_msg_refuse(-EOPNOTSUPP, why, "WRITE_SAME is not supported");
+		return ibnbd_refuse(-EOPNOTSUPP, why, "WRITE_SAME is not supported");
 	if (data_len != ibnbd_msg_io_data_len(m->op, m->bytes))
-		return ibnbd_msg_refuse(-EINVAL, why, "data area and I/O size disagree");
+		return ibnbd_refuse(-EINVAL, why, "data area and I/O size disagree");
 	if (m->op == IBNBD_OP_FLUSH ? m->bytes : !m->bytes)
-		return ibnbd_msg_refuse(-EINVAL, why, "I/O size does not fit the operation");
+		return ibnbd_refuse(-EINVAL, why, "I/O size does not fit the operation");
 	if (m->bytes & (IBNBD_SECTOR_SIZE - 1))
-		return ibnbd_msg_refuse(-EINVAL, why, "I/O size is not a multiple of 512");
+		return ibnbd_refuse(-EINVAL, why, "I/O size is not a multiple of 512");
 	return 0;
 }
 
@@ -121,10 +120,10 @@ static inline int ibnbd_msg_io_decode(const void *usr, size_t len, bool read, u3
 	u32 rw;
 
 	if (len < sizeof(struct ibnbd_wire_io_v1))
-		return ibnbd_msg_refuse(-EINVAL, why, "IO too short");
+		return ibnbd_refuse(-EINVAL, why, "IO too short");
 	rw = le32_to_cpu(w->rw);
 	if ((rw & IBNBD_OP_MASK) > IBNBD_OP_WRITE_ZEROES)
-		return ibnbd_msg_refuse(-EOPNOTSUPP, why, "unknown operation");
+		return ibnbd_refuse(-EOPNOTSUPP, why, "unknown operation");
 	m->device_id = le32_to_cpu(w->device_id);
 	m->sector = le64_to_cpu(w->sector);
 	m->op = (enum ibnbd_op)(rw & IBNBD_OP_MASK);

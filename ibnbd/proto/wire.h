@@ -244,6 +244,13 @@ enum {				/* kinds of events, protocol 8.3 */
 	IBNBD_EVENT_REVOKED	= 2,
 };
 
+/* Sets the reason of a refusal. Return: @err. */
+static inline int ibnbd_refuse(int err, const char **why, const char *reason)
+{
+	*why = reason;
+	return err;
+}
+
 /* An event of the transport carries the low 24 bits of a device id (protocol 8.3). */
 #define IBNBD_EVENT_ID_MASK	0xffffffu
 

@@ -29,12 +29,6 @@
 
 /* ---- the walk ------------------------------------------------------------ */
 
-static int lookup_refuse(int err, const char **why, const char *reason)
-{
-	*why = reason;
-	return err;
-}
-
 /* root, dir and tail as one path. */
 static char *lookup_join(const struct ibnbd_export_path *p, const char *tail)
 {
@@ -124,7 +118,7 @@ static int lookup_symlink(const struct ibnbd_export_path *p, const struct path *
 		return PTR_ERR(text);
 	if (text[0] != '/' && !lookup_way_is_roots(root, dir)) {
 		kfree(text);
-		return lookup_refuse(
+		return ibnbd_refuse(
 			-EACCES, why,
 			"the symbolic link is relative, in a directory that others than root can change; make it absolute");
 	}
@@ -160,7 +154,7 @@ static int lookup_beneath(const struct ibnbd_export_path *p, struct path *path, 
 
 	err = kern_path(p->root, LOOKUP_FOLLOW | LOOKUP_DIRECTORY, &root);
 	if (err)
-		return lookup_refuse(err, why, "the directory of dev_search_path does not exist");
+		return ibnbd_refuse(err, why, "the directory of dev_search_path does not exist");
 	err = lookup_dir(p, &root, &dir, why);
 	if (err)
 		goto put_root;
@@ -180,12 +174,12 @@ static int lookup_check(const struct path *path, const char **why)
 
 	if (S_ISREG(inode->i_mode))
 		return IS_SWAPFILE(inode) ?
-			       lookup_refuse(-EBUSY, why, "the file is in use as swap") :
+			       ibnbd_refuse(-EBUSY, why, "the file is in use as swap") :
 			       0;
 	if (!S_ISBLK(inode->i_mode))
-		return lookup_refuse(-ENOTBLK, why, "neither a block device nor a regular file");
+		return ibnbd_refuse(-ENOTBLK, why, "neither a block device nor a regular file");
 	if (path->mnt->mnt_flags & MNT_NODEV || path->mnt->mnt_sb->s_iflags & SB_I_NODEV)
-		return lookup_refuse(-EACCES, why, "its file system is mounted with nodev");
+		return ibnbd_refuse(-EACCES, why, "its file system is mounted with nodev");
 	return 0;
 }
 

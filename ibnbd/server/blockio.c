@@ -31,23 +31,17 @@
 /* The wire has 32 bits for the size of a request in bytes. */
 #define BLOCKIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
 
-static int blockio_refuse(int err, const char **why, const char *reason)
-{
-	*why = reason;
-	return err;
-}
-
 static int blockio_check(const struct ibnbd_srv_open *open, const char **why)
 {
 	struct block_device *bdev = open->bdev;
 
 	if (ibnbd_access_writes(open->access) && bdev_read_only(bdev))
-		return blockio_refuse(-EACCES, why,
-				      "the device is read-only; map it with access_mode=ro");
+		return ibnbd_refuse(-EACCES, why,
+				    "the device is read-only; map it with access_mode=ro");
 	if (bdev_is_zoned(bdev))
-		return blockio_refuse(-EOPNOTSUPP, why, "zoned devices cannot be exported");
+		return ibnbd_refuse(-EOPNOTSUPP, why, "zoned devices cannot be exported");
 	if (!ibnbd_msg_block_size_ok(bdev_logical_block_size(bdev), BLOCKIO_MAX_BLOCK))
-		return blockio_refuse(-EINVAL, why, "its logical block size is above 32768");
+		return ibnbd_refuse(-EINVAL, why, "its logical block size is above 32768");
 	return 0;
 }
 

@@ -41,12 +41,6 @@
 #define FILEIO_MAX_RANGE	(U32_MAX >> SECTOR_SHIFT)
 #define FILEIO_MAX_PHYSICAL	32768u
 
-static int fileio_refuse(int err, const char **why, const char *reason)
-{
-	*why = reason;
-	return err;
-}
-
 /* Direct if the file system lets us and its alignment is sane, else buffered. */
 static struct file *fileio_open_file(struct ibnbd_srv_open *open, const struct path *path)
 {
@@ -79,15 +73,14 @@ static int fileio_check(struct ibnbd_srv_open *open, const char **why)
 	struct inode *inode = file_inode(open->file);
 
 	if (!open->file->f_op->read_iter || !open->file->f_op->write_iter)
-		return fileio_refuse(-EOPNOTSUPP, why,
-				     "its file system cannot do this kind of I/O");
+		return ibnbd_refuse(-EOPNOTSUPP, why, "its file system cannot do this kind of I/O");
 	if (ibnbd_access_writes(open->access) && (IS_IMMUTABLE(inode) || IS_APPEND(inode)))
-		return fileio_refuse(-EACCES, why,
-				     "the file is immutable or append-only; see lsattr");
+		return ibnbd_refuse(-EACCES, why,
+				    "the file is immutable or append-only; see lsattr");
 	/* An empty file is a disk without a size, which may get one later. */
 	if (i_size_read(inode) && !ibnbd_srv_fileio_nsectors(open))
-		return fileio_refuse(-EINVAL, why,
-				     "the file is smaller than one block; see truncate -s");
+		return ibnbd_refuse(-EINVAL, why,
+				    "the file is smaller than one block; see truncate -s");
 	return 0;
 }
 
