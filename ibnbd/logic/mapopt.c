@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * Parser of the mapping grammar. The header describes the language; this file only walks the table.
- * The printer is mapopt_format.c.
  *
  * The client module runs it on every write to map_device. The `ibnbd` command runs it on every
  * argument and every line of maps.conf, before it touches the kernel. The input comes from an

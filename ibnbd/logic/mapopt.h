@@ -250,12 +250,6 @@ int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value,
 int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err);
 
 /*
- * The canonical line of the given keys, without newline. Return its length, or -EMSGSIZE when @size
- * is too small.
- */
-int ibnbd_mapopt_format(const struct ibnbd_map *m, char *buf, size_t size);
-
-/*
  * Prints the word of a WORD option for a value ("rw", "min-latency"), "?" when out of range. Return
  * the length written.
  */

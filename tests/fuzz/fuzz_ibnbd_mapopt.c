@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ibnbd/logic/mapopt.h"
+#include "tools/conf/mapopt_format.h"
 
 #define MUST(x)	do { if (!(x)) abort(); } while (0)
 
@@ -61,11 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		refused(&err, size, rc);
 		return 0;
 	}
-	n = ibnbd_mapopt_format(&a, line, sizeof(line));
+	n = mapopt_format(&a, line, sizeof(line));
 	MUST(n > 0 && (size_t)n == strlen(line));
 	MUST(!ibnbd_mapopt_parse(line, (size_t)n, &b, &err));
 	MUST(!memcmp(&a, &b, sizeof(a)));
-	MUST(ibnbd_mapopt_format(&b, again, sizeof(again)) == n && !strcmp(line, again));
+	MUST(mapopt_format(&b, again, sizeof(again)) == n && !strcmp(line, again));
 	key_by_key(&a);
 	return 0;
 }

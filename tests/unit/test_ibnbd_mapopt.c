@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 #include "ibnbd/logic/mapopt.h"
+#include "tools/conf/mapopt_format.h"
 
 #define REQ	"sessname=s device_path=d "
 #define N	25	/* its length */
@@ -160,7 +161,7 @@ UNIT_TEST(accepts)
 			continue;
 		while (n && want[n - 1] == ' ')
 			n--;
-		CHECK_EQ(ibnbd_mapopt_format(&map, out, sizeof(out)), n);
+		CHECK_EQ(mapopt_format(&map, out, sizeof(out)), n);
 		CHECK_EQ(strlen(out), n);
 		CHECK_MEM(out, want, n);
 		CHECK_EQ(parse(out, &map2), 0);
@@ -475,7 +476,7 @@ UNIT_TEST(set_single_keys)
 		CHECK_STR(err.msg, rows[i].msg);
 	}
 	CHECK_EQ(ibnbd_mapopt_finish(&map, &err), 0);
-	CHECK(ibnbd_mapopt_format(&map, out, sizeof(out)) > 0);
+	CHECK(mapopt_format(&map, out, sizeof(out)) > 0);
 	CHECK_STR(out, "sessname=s path=ip:1.0.0.1 path=ip:1.0.0.2 device_path=d access_mode=ro");
 }
 
@@ -486,13 +487,13 @@ UNIT_TEST(format_into_small_buffers)
 	int n;
 
 	CHECK_EQ(parse(REQ "path=ip:10.0.0.1,ip:10.0.0.2 ro hold=-1 name=x", &map), 0);
-	n = ibnbd_mapopt_format(&map, full, sizeof(full));
+	n = mapopt_format(&map, full, sizeof(full));
 	CHECK(n > 60);
 	for (size = 0; size <= (size_t)n + 1; size++) {
 		char *small = unit_exact(out, size);
 
 		UNIT_ROW("%zu bytes", size);
-		CHECK_EQ(ibnbd_mapopt_format(&map, small, size), size <= (size_t)n ? -EMSGSIZE : n);
+		CHECK_EQ(mapopt_format(&map, small, size), size <= (size_t)n ? -EMSGSIZE : n);
 		free(small);
 	}
 }
@@ -520,7 +521,7 @@ UNIT_TEST(longest_canonical_line)
 		"write_zeroes=auto write_cache=auto unflushed=ignore retain_mb=65536 "
 		"io_mode=blockio input_mode=rq", X32 X32, X32 X32 + 1);
 	CHECK_EQ(parse(line, &map), 0);
-	CHECK(ibnbd_mapopt_format(&map, out, sizeof(out)) > 1400);
+	CHECK(mapopt_format(&map, out, sizeof(out)) > 1400);
 	CHECK_EQ(parse(out, &map2), 0);
 	CHECK_MEM(&map2, &map, sizeof(map));
 }

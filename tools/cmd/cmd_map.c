@@ -11,6 +11,7 @@
 #include "tools/conf/maps_saved.h"
 #include "tools/conf/maps_store.h"
 #include "tools/cmd/maps_run.h"
+#include "tools/conf/mapopt_format.h"
 #include "tools/out/table.h"
 
 /* ---- map ---- */
@@ -398,7 +399,7 @@ static int again_now(struct state *s, struct state_dev *d, const struct maps_ent
 	rc = mapping_map(&map, NULL, 0, &kname, &err, &why);
 	if (rc) {
 		map_failed(&map, rc, err, why);
-		if (ibnbd_mapopt_format(&map, line, sizeof(line)) > 0)
+		if (mapopt_format(&map, line, sizeof(line)) > 0)
 			say_hint("it is unmapped now; then: ibnbd map %s", line);
 		return rc;
 	}

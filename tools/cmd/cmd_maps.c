@@ -7,6 +7,7 @@
 #include <string.h>
 #include "tools/cmd/cmd.h"
 #include "tools/conf/fstab.h"
+#include "tools/conf/mapopt_format.h"
 #include "tools/host/host.h"
 #include "tools/out/json.h"
 #include "tools/host/live.h"
@@ -95,7 +96,7 @@ static void maps_show_command(const struct maps_entry *e)
 	struct ibnbd_map map = e->map;
 
 	map.given &= ~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path);
-	ibnbd_mapopt_format(&map, line, sizeof(line));
+	mapopt_format(&map, line, sizeof(line));
 	printf("ibnbd map");
 	maps_show_word("", e->map.device_path);
 	maps_show_word("", e->map.sessname);

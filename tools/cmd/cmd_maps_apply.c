@@ -11,6 +11,7 @@
 #include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/cmd/maps_run.h"
+#include "tools/conf/mapopt_format.h"
 
 static int apply_set(const char *dir, const char *attr, const char *want, const char *now,
 		     const char *what)
@@ -125,8 +126,8 @@ static void apply_told(struct state *s, const struct maps_entry *e, const struct
 		    (APPLY_SHARED & 1u << id && !ibnbd_map_given(&e->map, id)))
 			continue;
 		now.given = want.given = 1u << id;
-		if (ibnbd_mapopt_format(&now, is, sizeof(is)) < 0 ||
-		    ibnbd_mapopt_format(&want, says, sizeof(says)) < 0 || !strcmp(is, says))
+		if (mapopt_format(&now, is, sizeof(is)) < 0 ||
+		    mapopt_format(&want, says, sizeof(says)) < 0 || !strcmp(is, says))
 			continue;
 		say_warn("%s is mapped with %s, maps.conf says %s", e->name, is, says);
 		told = true;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "tools/conf/file.h"
+#include "tools/conf/mapopt_format.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
@@ -158,7 +159,7 @@ char *maps_line(const struct maps_entry *e)
 		~(1u << IBNBD_OPT_sessname | 1u << IBNBD_OPT_device_path | 1u << IBNBD_OPT_name);
 	for (size_t i = 0; i < e->nr_hosts; i++)
 		say_append(&line, " path=%s", e->host[i]);
-	ibnbd_mapopt_format(&options, grammar, sizeof(grammar));
+	mapopt_format(&options, grammar, sizeof(grammar));
 	for (word = strtok_r(grammar, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		char *at = strncmp(word, "path=", 5) ? NULL : strchr(word, '@');
 

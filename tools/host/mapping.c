@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "tools/conf/mapopt_format.h"
 #include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/out/say.h"
@@ -297,7 +298,7 @@ static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why
 			       map->sessname);
 		return SAY_USAGE;
 	}
-	if (ibnbd_mapopt_format(map, line, sizeof(line)) < 0) {
+	if (mapopt_format(map, line, sizeof(line)) < 0) {
 		*why = say_fmt("the line for the driver is longer than %d bytes",
 			       IBNBD_MAP_LINE_MAX);
 		return SAY_USAGE;

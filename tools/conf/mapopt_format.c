@@ -1,9 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/*
- * Prints the canonical line of a mapping, for maps.conf, `ibnbd map --save` and the log. mapopt.c
- * can parse every line that it prints.
- */
-#include "ibnbd/logic/mapopt.h"
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tools/conf/mapopt_format.h"
 
 struct mapopt_out {
 	char *buf;
@@ -39,7 +35,7 @@ static void mapopt_print_paths(struct mapopt_out *out, const struct ibnbd_map *m
 	}
 }
 
-int ibnbd_mapopt_format(const struct ibnbd_map *m, char *buf, size_t size)
+int mapopt_format(const struct ibnbd_map *m, char *buf, size_t size)
 {
 	struct mapopt_out out = { .buf = buf, .size = size, .full = !size };
 	const struct ibnbd_mapopt *rows;
