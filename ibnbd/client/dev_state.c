@@ -2,8 +2,6 @@
 /*
  * The state of a device: the driver of logic/dev_sm.
  *
- * Called by: open.c (post), link.c (link up and down), recover.c, remove.c (abort), ctl.c (added).
- *
  * The state is written by ibnbd_clt_dev_post() alone, under dev->lock: state and event give the
  * next state and a set of actions. What a request meets in queue_rq is the *gate*, which follows
  * from the state. The queue is quiesced while I/O is held, and while device id and limits change.
@@ -18,10 +16,6 @@
  *			fenced. No answer, or "not yet": still held, hold= goes on, and OPEN is sent
  *			again (L4).
  *	unmap		ends what is held, then the removal work (remove.c)
- *
- * L8: after a write was given up that the server may still execute, the device takes no writes
- * until the server cannot execute it any more (checked with each OPEN, every half second), or
- * until an administrator remaps the device. A server of ours can be told by CLOSE: see open.c.
  *
  * Locking: open_lock is taken before lock, and session->lock before lock. Under dev->lock memory is
  * allocated NOIO, because memory may be reclaimed by writing to this very disk.

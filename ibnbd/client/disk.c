@@ -2,9 +2,6 @@
 /*
  * The disk of a device: /dev/ibnbdN and its limits. number.c has its number and its openers.
  *
- * Called by: ctl.c (alloc, add), dev_state.c (commit, uevent), recover.c (capacity, uevent),
- * remove.c (del), the block layer (open, release).
- *
  * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is
  * no limit on partitions (decision 15). The attributes are passed to device_add_disk(), so that the
  * first uevent finds them.

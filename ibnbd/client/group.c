@@ -2,16 +2,8 @@
 /*
  * The legs of a mirror, which know of each other (docs/design.md, decision 21).
  *
- * Called by: ctl.c (join), remove.c (leave), dev_state.c and recover.c (changed, another).
- *
- * A leg without a path holds its I/O. When another leg has been open and in sync for failfast=
- * seconds, reads, flushes and writes that say FAILFAST end: their sender, md, drops this leg and
- * goes on with the other one. When no other leg is there, everything waits for hold=, so that an
- * outage of the client's own links breaks no array. `logic/dev_sm` decides, recover.c has the
- * timer.
- *
- * `in_sync` is what the mirror says of its leg, through sysfs: an open leg that is being copied
- * cannot stand for another one. The driver clears it when the leg has let a request fail.
+ * `logic/dev_sm` decides, and recover.c has the timer. `in_sync` is what the mirror says of its
+ * leg, through sysfs; the driver clears it when the leg has let a request fail.
  *
  * Locking: group_lock protects the list of legs and is the innermost lock. A leg reads state and
  * in_sync of another one without its lock: the news of each change comes after the change.

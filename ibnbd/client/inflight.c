@@ -3,8 +3,7 @@
  * Operations on the requests of a device that are under way: in flight, parked by ibtrs while there
  * is no path, or strayed (queue.c).
  *
- * Called by: dev_state.c, recover.c, judge.c, remove.c; each under the device's lock, which owns
- * the strays.
+ * All of them run under the device's lock, which owns the strays.
  *
  * The server may still execute a parked request that it has received. A function that ends such a
  * request returns this, and its caller makes sure that the request cannot overwrite newer data

@@ -155,9 +155,8 @@ bool ibnbd_clt_judge_answer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_gr
 	kept = lost && ibnbd_clt_kept_whole(dev);
 	/*
 	 * While the device is open, no writes are held: the disk was ours all the time. Writes that
-	 * wait in the block layer, in the page cache or in an application cannot be seen here. So
-	 * a writable device that is open counts as having writes, but not one of mode
-	 * migration.
+	 * wait in the block layer, in the page cache or in an application cannot be seen here. So a
+	 * writable device that is open counts as having writes, but not one of mode migration.
 	 */
 	held = kept;
 	held |= dev->state != IBNBD_DEV_OPEN && dev->disk &&

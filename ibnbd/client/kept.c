@@ -2,9 +2,6 @@
 /*
  * The driver of logic/kept: it has the memory and copies the data.
  *
- * Called by: unflushed.c (add, flushed, forget), disk.c (forget), open.c (pool_get), queue.c and
- * judge.c (whole), dev.c (init), remove.c (end), session.c (pool_free).
- *
  * The pool of a session is one piece of memory. It is allocated when the first device that needs it
  * is mapped, before that device has any request (L22). A device takes segments as it writes and
  * gives them back when a flush has covered them, so a thousand disks of one session cost no more

@@ -3,10 +3,6 @@
  * How link news gets from the transport to the devices of a session; and the three messages other
  * than I/O, each of which waits for its answer, killable and for a limited time.
  *
- * Called by: ibtrs (link_news, link_event), session.c (init, ask, listen, unlisten,
- * forget_unclosed), open.c (join, settle, get, gen, up, messages), remove.c (leave, unclosed),
- * recover.c and sysfs.c (up).
- *
  * ibtrs calls link_news() under its own lock, so link_news() only notes what happened, and one
  * ordered work acts on it. DOWN: every device holds its I/O. UP: SESS_INFO is sent again, since the
  * server may be a new one; then every device opens itself again, in parallel, each in its own work.

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The number of a disk, the N of /dev/ibnbdN: how long it is taken, and the openers
- * of the disk.
+ * The number of a disk, the N of /dev/ibnbdN: how long it is taken, and the openers of the disk.
  *
- * Called by: ctl.c (take), disk.c (open, close, leave, free: the number is the
- * private_data of the disk), remove.c (settle), sysfs.c (wait).
+ * A number is free when the last reference to its disk is gone, as with sd and nvme. After `unmap
+ * force` md, a mount or any other opener may keep the old disk, and udev learns of its removal late
+ * and by name: udev would take another disk of that name for the old one. So a number outlives its
+ * device; it is freed when the block layer releases the disk.
  *
- * A number is free when the last reference to its disk is gone, as with sd and
- * nvme. After `unmap force` md, a mount or any other opener may keep the old
- * disk, and udev learns of its removal late and by name: udev would take
- * another disk of that name for the old one. So a number outlives its device;
- * it is freed when the block layer releases the disk.
+ * The memory has its own references: of the device, of the disk, and of each task that waits for
+ * the removal. Module exit waits for the last one, since the block layer drops an opener's
+ * reference to the module before its reference to the disk.
  *
- * The memory has its own references: of the device, of the disk, and of each
- * task that waits for the removal. Module exit waits for the last one, since
- * the block layer drops an opener's reference to the module before its
- * reference to the disk.
- *
- * Locking: n->dev is cleared under n->lock, and an open reads it under n->lock:
- * on older kernels an open that is already on its way may arrive after
- * del_gendisk().
+ * Locking: n->dev is cleared under n->lock, and an open reads it under n->lock: on older kernels an
+ * open that is already on its way may arrive after del_gendisk().
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -162,9 +155,8 @@ void ibnbd_clt_number_exit(void)
 {
 	wait_event(number_waiters, !atomic_read(&number_count));
 	/*
-	 * The task that dropped the last reference, and a store of
-	 * unmap_device, which runs outside of its attribute, may still execute
-	 * some code of this module.
+	 * The task that dropped the last reference, and a store of unmap_device, which runs outside
+	 * of its attribute, may still execute some code of this module.
 	 */
 	synchronize_rcu_tasks();
 	ida_destroy(&number_ida);

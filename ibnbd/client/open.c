@@ -2,8 +2,6 @@
 /*
  * OPEN, re-OPEN and CLOSE of a device.
  *
- * Called by: ctl.c (first), recover.c (again, close), remove.c (close, give_up), sysfs.c (remap).
- *
  * Each exchange with the server runs under the device's open_lock, so there is one at a time. It
  * takes dev->lock only to judge the answer. An answer is void if the session's link has changed
  * since the question was sent: each new link sends its own OPEN.

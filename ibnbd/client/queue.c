@@ -2,8 +2,6 @@
 /*
  * The path of a request: queue_rq and done. inflight.c acts on the requests under way.
  *
- * Called by: blk-mq (the ops table), ibtrs (done), inflight.c (the end of a request).
- *
  * The tag is the right to a slot (decision 4): a request that has a tag finds a slot, in its CPU's
  * home if possible, and gives the slot back before the tag. Everything that a request needs is
  * allocated before the request comes: the slot's number gives the record, its scatterlist and the

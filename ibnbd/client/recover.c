@@ -2,8 +2,6 @@
 /*
  * The works of a device, and what an administrator may do to it.
  *
- * Called by: the device's works (news, timers), ctl.c (show, unmap), sysfs.c (unmap, resize, hold).
- *
  * Messages are never exchanged under dev->lock (see open.c), so that the timers and `unmap force`
  * never wait for a slow server. Works allocate NOIO.
  */

@@ -3,8 +3,6 @@
  * Requests that the client sends by itself: a flush when the pool of kept writes is more than half
  * used, and all kept writes when the server may have lost them.
  *
- * Called by: open.c (replay); a work (flush), which kept.c queues when the pool is low.
- *
  * Both use the transport's own slots, because requests that wait may hold all slots of the device.
  * The transport has few such slots, so a session has at most two flushes of its own under way, and
  * a replay uses only one slot when fewer than half are free. The replay sends in the order of the

@@ -2,8 +2,6 @@
 /*
  * Sessions of the block client: one transport session and one tag set for all its disks.
  *
- * Called by: ctl.c (get), remove.c (put). link.c handles the link events that come later.
- *
  * A session lives as long as it has users (mappings). Its name is on the list from the first
  * attempt to open it until it is closed completely. A mapping that needs a session which is being
  * opened or closed waits for that, killable.

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * Names of exports and the allow-list, as text.
- *
- * The client sends a name; the administrator sets a search path. This file combines the two into a
- * root, a directory below the root and a last component, and refuses every name that could lead
- * outside the root. It never touches a file system. server/export.c walks exactly the strings that
- * this file returns; it finds out whether the file exists and resolves symlinks.
- *
- * Called at each OPEN and when a parameter or server.conf is read. Takes no locks and uses only the
- * caller's memory. After a refusal @buf is undefined and @why is set.
+ * Names of exports and the allow-list, as text. Takes no locks and uses only the caller's memory.
+ * After a refusal @buf is undefined and @why is set.
  */
 #include "ibnbd/logic/export.h"
 

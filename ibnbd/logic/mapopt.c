@@ -2,9 +2,7 @@
 /*
  * Parser of the mapping grammar. The header describes the language; this file only walks the table.
  *
- * The client module runs it on every write to map_device. The `ibnbd` command runs it on every
- * argument and every line of maps.conf, before it touches the kernel. The input comes from an
- * administrator or a faulty script: any byte, no terminator.
+ * The input comes from an administrator or a faulty script: any byte, no terminator.
  *
  * A refusal fills the caller's struct ibnbd_mapopt_err once, for the first mistake, and leaves the
  * map undefined. Control characters are refused before anything else, so no message contains one.

@@ -127,8 +127,7 @@ struct ibnbd_policy_verdict {
 };
 
 /*
- * Does the rule's pattern match this export, for any peer? @name: as in
- * ibnbd_policy_decide().
+ * Does the rule's pattern match this export, for any peer? @name: as in ibnbd_policy_decide().
  */
 bool ibnbd_policy_about(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
 			const char *name);

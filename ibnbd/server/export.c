@@ -24,11 +24,7 @@
 #include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/writer.h"
 
-/*
- * Admission of opens to an export (protocol 10.4), and the server's records of the admitted ones.
- *
- * Called by: export.c, under its lock.
- */
+/* ---- admission (protocol 10.4) ------------------------------------------- */
 
 /* What the writers of an export are like. */
 enum {

@@ -9,11 +9,9 @@
  * place may have another name than this one had last time. If the failure may pass (no memory), the
  * client has to ask again; else the disk is exported with kind NONE, and the log and sysfs say so.
  *
- * A partition is known by its uuid in the
- * partition table, together with its disk, since a clone of the disk has the same table; else by
- * its disk and its first sector. A file is known by its file system's uuid, its inode number and
- * its inode generation, on btrfs by its subvolume, too: a snapshot has the same numbers. An object
- * without a name (ram disks, loop devices) has kind NONE: clients then compare sizes only.
+ * A file is known by its file system's uuid, its inode number and generation, on btrfs by its
+ * subvolume, too: a snapshot has the same numbers. An object without a name (ram disks, loop
+ * devices) has kind NONE: clients then compare sizes only.
  *
  * How a name is hashed is said by logic/identity.
  *

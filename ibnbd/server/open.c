@@ -2,11 +2,8 @@
 /*
  * An open, one session's hold on an export: how it is made, killed and freed, and what its client
  * is told. session.c does what follows when its last I/O has ended. And the list of exports, by
- * which all opens are found, with its lock.
- *
- * States: NEW, then LIVE from publish (session.c), or CLOSING if the session's table is full;
- * ibnbd_srv_open_kill() makes it CLOSING, the release work makes it RELEASED. The memory is freed a
- * grace period after the last reference to its kobject was put, since I/O looks at opens under RCU.
+ * which all opens are found, with its lock. The memory of an open is freed a grace period after the
+ * last reference to its kobject was put, since I/O looks at opens under RCU.
  *
  * Lock: the export lock serializes the attaching, detaching and describing of opens, and the making
  * and removing of sysfs directories. Removing a directory waits for running writes to its files, so

@@ -162,14 +162,6 @@ int ibnbd_srv_policy_peer(void *priv, const struct ibtrs_origin *from, const cha
  * the last piece of a program that opens the file anew for each piece, and would be a policy that
  * allows everything.
  *
- * A text is accepted only as a whole. If it is not valid, the write of its end fails, the log says
- * the line, the column and the remedy, and the policy before stays in force.
- *
- * No open escapes a new policy. msg.c checks an open against the policy in force before it is
- * opened, and again when it is in its session's table. And when a new policy is in force, all opens
- * are checked here. An open that the new policy does not allow is closed, and the log names it and
- * its session. Its I/O under way ends normally; no task waits for that.
- *
  * Lock: policy_file_lock protects the draft and changes of the policy. It is taken before the
  * export lock.
  */

@@ -18,9 +18,6 @@
  * and each queued work of msg.c hold one on the session (kref). So a session can outlive its
  * client: session_down() waits until all opens are released, but a disk may take any time for that,
  * and after SESSION_DOWN the client may come back for its other disks.
- *
- * Messages are served in the session's own workqueue, and opens are released in that of their
- * export: what waits for a disk there holds up no other client, and no other disk.
  */
 #include <linux/log2.h>
 #include "ibnbd/logic/export.h"

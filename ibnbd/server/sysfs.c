@@ -1,22 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/ibnbd-server/ctl (docs/sysfs.md):
- *
- *	last_error				the last refusal: object, cause, hint
- *	policy					who may do what; policy.c's
- *	devices/NAME/				an export; NAME of the block device, or the file's
- *						path (logic/text.h)
- *		block_dev			link, block devices only
- *		size, identity, copy, resize	size in sectors; kind:hash; private pages; 1 = look
- *						at the size again
- *		cache_epoch, cache_lost		changes when writes that were not flushed may be
- *						lost; 1 = they may be
- *		claimed				1 = kept from this machine's own use
- *		sessions/SESSION/		an open
- *			read_only access_mode mapping_path device_id
- *			force_close		1 = take the mapping away
- *
- * The directories are dirs.c's.
+ * The files below /sys/class/ibnbd-server/ctl; docs/sysfs.md lists them. The directories are
+ * dirs.c's, and ctl/policy is policy.c's.
  */
 #include <linux/device.h>
 #include <ibtrs/admin.h>

@@ -14,9 +14,8 @@
  * writer_file=none it begins at one that promises nothing and fences no client.
  *
  * Only an open that may write makes a record, so a reader that opens many names pushes out no
- * record. When there are WRITER_RECORDS records, a new one replaces the one that no writer has had
- * open for the longest time. If writers have all the objects open, there will be more than
- * WRITER_RECORDS.
+ * record. Beyond WRITER_RECORDS, a new one replaces the one that no writer has had open for the
+ * longest time, if there is such a one.
  *
  * Lock: the export lock. Callers: export.c, epoch.c and main.c.
  */

@@ -8,15 +8,13 @@
  * be replayed over newer data. So each change of a writer is on disk before its OPEN is answered,
  * and no OPEN is answered by a promise that another process would have to keep.
  *
- * The file is two tables of SLOTS slots of 64 bytes: the writers, and behind them the cache epochs,
- * which old files do not have. The first slot of each table is a header that names the table. The
- * tables are read when the server begins to listen, and written slot by slot, in place. All blocks
- * of the file are written when it is made, so a slot that changes costs a write and a flush, and
- * the file system no transaction. OPENs that come at once share them. The file is closed in
- * between, so that its file system can be unmounted. A slot with a wrong checksum is free. A disk
- * that is not in the table counts as one that any client may have written to (writer.c), and gets a
- * new epoch. The table of epochs also has disks without an identity, for as long as the machine
- * runs; their slots are reused first.
+ * logic/record says what the file is; old files have no table of cache epochs. The tables are read
+ * when the server begins to listen, and written slot by slot, in place. All blocks of the file are
+ * written when it is made, so a slot that changes costs a write and a flush, and the file system no
+ * transaction. OPENs that come at once share them. The file is closed in between, so that its file
+ * system can be unmounted. A disk that is not in the table counts as one that any client may have
+ * written to (writer.c), and gets a new epoch. The table of epochs also has disks without an
+ * identity, for as long as the machine runs; their slots are reused first.
  *
  * If the default file cannot be used, the server says so and remembers in memory only. A file that
  * was named, and cannot be used, is an error, and while it cannot be written no new writer comes.
