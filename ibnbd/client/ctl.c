@@ -73,7 +73,9 @@ static int ctl_map_claimed(struct ibnbd_clt_dev *dev)
 	err = ctl_add_disk(dev);
 	if (err)
 		return err;
-	ibnbd_clt_recover_show(dev);
+	guard(mutex)(&dev->lock);
+	pr_info("ibnbd%d: %s of %s, %llu sectors of 512 bytes\n", dev->index, dev->map.device_path,
+		dev->map.sessname, dev->grant.lim.nsectors);
 	return 0;
 }
 

@@ -6,15 +6,14 @@
  * News that requires a message, or that comes from a context which may not sleep, is a bit in
  * dev->news; one work per device acts on it.
  */
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include "ibnbd/client/dev.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/kept.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/remove.h"
-#include "ibnbd/client/unflushed.h"
 #include "ibnbd/logic/text.h"
 
 /*
@@ -71,11 +70,9 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
 	dev->unclosed = kzalloc(sizeof(*dev->unclosed), GFP_KERNEL);
-	if (!dev->unclosed) {
-		kfree(dev);
-		return ERR_PTR(-ENOMEM);
-	}
-	if (ibnbd_clt_unflushed_alloc(dev)) {
+	dev->wrote = alloc_percpu(u64);
+	if (!dev->unclosed || !dev->wrote) {
+		free_percpu(dev->wrote);
 		kfree(dev->unclosed);
 		kfree(dev);
 		return ERR_PTR(-ENOMEM);
@@ -99,7 +96,9 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	INIT_DELAYED_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);
 	INIT_WORK(&dev->remove_work, ibnbd_clt_remove_work);
 	init_completion(&dev->mapped);
-	ibnbd_clt_kept_init(dev);
+	spin_lock_init(&dev->kept_lock);
+	rwlock_init(&dev->kept_copying);
+	ibnbd_kept_init(&dev->kept);
 	INIT_LIST_HEAD(&dev->sess_entry);
 	INIT_LIST_HEAD(&dev->group_entry);
 	return dev;
@@ -117,7 +116,7 @@ void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev)
 		ibnbd_clt_number_put(dev->number);
 	mutex_destroy(&dev->open_lock);
 	mutex_destroy(&dev->lock);
-	ibnbd_clt_unflushed_free(dev);
+	free_percpu(dev->wrote);
 	kfree(dev->unclosed);
 	kfree(dev);
 }

@@ -87,19 +87,6 @@ void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s)
 
 /* ---- the log ---- */
 
-void ibnbd_clt_kept_init(struct ibnbd_clt_dev *dev)
-{
-	spin_lock_init(&dev->kept_lock);
-	rwlock_init(&dev->kept_copying);
-	ibnbd_kept_init(&dev->kept);
-}
-
-void ibnbd_clt_kept_end(struct ibnbd_clt_dev *dev)
-{
-	cancel_delayed_work_sync(&dev->flush_work);
-	ibnbd_clt_kept_forget(dev, false);
-}
-
 /* False: the pool is full, and the log was dropped. */
 static bool kept_grow(struct ibnbd_clt_dev *dev, struct ibnbd_clt_pool *pool, unsigned long needs)
 {

@@ -24,13 +24,6 @@ int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib);
 /* Frees the pool. No device is left, and no request. */
 void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s);
 
-/* Initialises the log of @dev, which is empty. */
-void ibnbd_clt_kept_init(struct ibnbd_clt_dev *dev);
-/*
- * Drops the log, before @dev gives up its session. Waits for a flush of our own that is under way.
- */
-void ibnbd_clt_kept_end(struct ibnbd_clt_dev *dev);
-
 /**
  * ibnbd_clt_kept_add() - keep a write that has completed
  * @op: answered without an error; the block layer has not heard of it yet

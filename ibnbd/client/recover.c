@@ -222,13 +222,6 @@ void ibnbd_clt_recover_work(struct work_struct *work)
 
 /* ---- what an administrator may do ---- */
 
-void ibnbd_clt_recover_show(struct ibnbd_clt_dev *dev)
-{
-	guard(mutex)(&dev->lock);
-	pr_info("ibnbd%d: %s of %s, %llu sectors of 512 bytes\n", dev->index, dev->map.device_path,
-		dev->map.sessname, dev->grant.lim.nsectors);
-}
-
 int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors)
 {
 	unsigned int noio;

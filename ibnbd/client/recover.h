@@ -11,9 +11,6 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work);
 void ibnbd_clt_recover_group_work(struct work_struct *work);
 void ibnbd_clt_recover_sweep_work(struct work_struct *work);
 
-/* The mapping is complete: logs it. */
-void ibnbd_clt_recover_show(struct ibnbd_clt_dev *dev);
-
 /**
  * ibnbd_clt_recover_unmap() - start the removal of a device
  * @force: even if it is in use

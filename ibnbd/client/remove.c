@@ -78,7 +78,8 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 	cancel_delayed_work_sync(&dev->group_work);
 	cancel_delayed_work_sync(&dev->hold_work);
 	cancel_delayed_work_sync(&dev->sweep_work);
-	ibnbd_clt_kept_end(dev);
+	cancel_delayed_work_sync(&dev->flush_work);
+	ibnbd_clt_kept_forget(dev, false);
 	if (s && ibnbd_open_sm_owes(dev->remote))
 		ibnbd_clt_link_unclosed(s, dev);
 	if (s)

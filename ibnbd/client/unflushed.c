@@ -2,17 +2,6 @@
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/unflushed.h"
 
-int ibnbd_clt_unflushed_alloc(struct ibnbd_clt_dev *dev)
-{
-	dev->wrote = alloc_percpu(u64);
-	return dev->wrote ? 0 : -ENOMEM;
-}
-
-void ibnbd_clt_unflushed_free(struct ibnbd_clt_dev *dev)
-{
-	free_percpu(dev->wrote);
-}
-
 static u64 unflushed_wrote(const struct ibnbd_clt_dev *dev)
 {
 	u64 sum = 0;

@@ -7,10 +7,6 @@
 #include "ibnbd/client/kept.h"
 #include "ibnbd/proto/msg.h"
 
-/* Allocates the account, before @dev is on any list. Return: 0 or -ENOMEM. */
-int ibnbd_clt_unflushed_alloc(struct ibnbd_clt_dev *dev);
-void ibnbd_clt_unflushed_free(struct ibnbd_clt_dev *dev);
-
 /*
  * send: a flush is about to be sent. flushed: it was answered without an error. Softirq or process
  * context.
