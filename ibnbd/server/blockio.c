@@ -64,13 +64,7 @@ void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open)
 	open->bdev = NULL;
 }
 
-/**
- * ibnbd_srv_blockio_open() - take hold of a block device (protocol 10.2), and claim it for a writer
- * (law L23)
- * @open: @access is set
- * @dev: its number, from the node found
- * @why: reason of a refusal
- */
+/* Take hold of a block device (protocol 10.2), and claim it for a writer (law L23). */
 int ibnbd_srv_blockio_open(struct ibnbd_srv_open *open, dev_t dev, const char **why)
 {
 	int err;
@@ -460,12 +454,9 @@ void ibnbd_srv_blockio_init_export(struct ibnbd_srv_export *e)
 	INIT_WORK(&e->later_work, blockio_later_work);
 }
 
-/**
- * ibnbd_srv_blockio_submit() - start a request
- * @io: @op and @open are set
- * @m: decoded, and allowed by logic/access
- *
- * Does not wait for the device if the device supports NOWAIT. Completion context.
+/*
+ * Start a request that logic/access has allowed. @op and @open of @io are set. Does not wait for
+ * the device if the device supports NOWAIT. Completion context.
  */
 void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 {

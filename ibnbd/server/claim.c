@@ -81,11 +81,9 @@ static const char *claim_taken_by(struct block_device *bdev)
 	return "it is in use on the server: it, or a part of it, is mounted, swap, or below md, LVM or another mapping; ibnbd doctor there says which";
 }
 
-/**
- * ibnbd_srv_claim_taken() - why a disk could not be claimed
- * @dev: its number; opening it has failed with -EBUSY
- *
- * Return: a text, the cause and the remedy; empty if the disk cannot be opened. Sleeps.
+/*
+ * Why a disk could not be claimed, cause and remedy: opening @dev has failed with -EBUSY. Empty if
+ * the disk cannot be opened. Sleeps.
  */
 const char *ibnbd_srv_claim_taken(dev_t dev)
 {
@@ -99,11 +97,7 @@ const char *ibnbd_srv_claim_taken(dev_t dev)
 	return why;
 }
 
-/**
- * ibnbd_srv_claim_file_begin() - a file is going to be opened, or to be closed
- * @open: access is set
- * @inode: of the file
- */
+/* A file is going to be opened, or to be closed. */
 void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode *inode)
 {
 	if (!ibnbd_access_writes(open->access) && !open->exclusive)

@@ -139,10 +139,7 @@ static bool dirs_open_taken(const struct list_head *opens, const char *name)
 	return false;
 }
 
-/**
- * ibnbd_srv_dirs_add_open() - make sessions/SESSION below the export's directory
- * @open: in its export's list. Under the export lock.
- */
+/* Make sessions/SESSION below the directory of the export of @open. Under the export lock. */
 int ibnbd_srv_dirs_add_open(struct ibnbd_srv_open *open)
 {
 	char *name __free(kfree) = dirs_free_name(kstrdup(open->session->label, GFP_KERNEL),

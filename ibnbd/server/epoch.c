@@ -20,12 +20,9 @@
  * id is refused, the client sends OPEN again, and the answer tells it the new epoch. The opens of
  * in-kernel clients are left alone, because these clients know no epochs.
  *
- * A failed flush is reported only once: the page cache marks pages clean that it could not write,
- * and a disk may do the same. The next flush succeeds, and its client may never have heard of the
- * failure, because the client's link was lost in between, or because the failed flush was another
- * client's. So a failed flush ends the epoch, of a file and of a disk alike. The failure is seen in
- * a context that cannot wait for the export lock. So the export is marked (@doubt) at once, and a
- * work draws the new epoch. Until then no read, flush or FUA write of a client that knows epochs
+ * A failed flush ends the epoch, of a file and of a disk alike (decision 19). The failure is seen
+ * in a context that cannot wait for the export lock. So the export is marked (@doubt) at once, and
+ * a work draws the new epoch. Until then no read, flush or FUA write of a client that knows epochs
  * succeeds (io.c). Partitions share the cache of their disk, so all exports of one disk are marked
  * at once; they are found under RCU.
  *
@@ -42,11 +39,7 @@
 
 static LIST_HEAD(epoch_exports);	/* changed under the export lock */
 
-/**
- * ibnbd_srv_epoch_join() - put a new export on the list of exports
- * @e: stays on the list until ibnbd_srv_epoch_leave()
- * @open: its first open
- */
+/* Put a new export on the list of exports, until ibnbd_srv_epoch_leave(). @open: its first open. */
 void ibnbd_srv_epoch_join(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *open)
 {
 	e->disk = open->bdev ? open->bdev->bd_disk : NULL;
@@ -199,11 +192,9 @@ static void epoch_doubt_neighbours(const struct ibnbd_srv_export *e)
 	rcu_read_unlock();
 }
 
-/**
- * ibnbd_srv_epoch_doubt() - a flush of it, or a write with FUA or PREFLUSH, has failed
- * @e: an export that is open
- *
- * Called before the failed request is answered. Any context.
+/*
+ * A flush of an open export, or a write with FUA or PREFLUSH, has failed. Called before the failed
+ * request is answered. Any context.
  */
 void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e)
 {
@@ -211,10 +202,9 @@ void ibnbd_srv_epoch_doubt(struct ibnbd_srv_export *e)
 	epoch_doubt_neighbours(e);
 }
 
-/**
- * ibnbd_srv_epoch_end() - the last writer leaves
- * @e: the export; the open of the writer is still in its list
- * @flushed: ibnbd_srv_epoch_flush() has succeeded after the last request of the writer had ended
+/*
+ * The last writer leaves, whose open is still in the list of @e. @flushed: ibnbd_srv_epoch_flush()
+ * has succeeded after its last request had ended.
  */
 void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 {
@@ -229,10 +219,9 @@ void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 		epoch_store(e, epoch_record(e));
 }
 
-/**
- * ibnbd_srv_epoch_lost() - the disk's cache may have been lost while it is open
- * @e: the export; its clients have to open it again, and are told the new epoch then
- * @why: for the log
+/*
+ * The cache of an open disk may have been lost: its clients have to open it again, and are told the
+ * new epoch then. @why: for the log.
  */
 void ibnbd_srv_epoch_lost(struct ibnbd_srv_export *e, const char *why)
 {
@@ -303,11 +292,9 @@ void ibnbd_srv_epoch_tell(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rs
 		e->cache_seen = false;
 }
 
-/**
- * ibnbd_srv_epoch_flush() - bring all acknowledged writes to the medium
- * @open: a writer whose last request has ended. Sleeps for as long as the disk takes.
- *
- * Return: 0 or a negative errno.
+/*
+ * Bring all acknowledged writes of @open to the medium, whose last request has ended. Sleeps for as
+ * long as the disk takes.
  */
 int ibnbd_srv_epoch_flush(struct ibnbd_srv_open *open)
 {

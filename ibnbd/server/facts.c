@@ -143,13 +143,10 @@ static void facts_set(struct ibnbd_srv_open *open, const struct ibnbd_open_rsp *
 	WRITE_ONCE(f->secure_erase, rsp->secure_discard);
 }
 
-/**
- * ibnbd_srv_facts_describe() - fill in the answer to OPEN, first or repeated, from the backing
- * store as it is now
- * @open: pinned by an I/O reference
- * @rsp: all fields are set but device_id, has_identity and has_durability, which the caller sets
- *
- * From now on I/O of this open is checked against what this answer says.
+/*
+ * Fill in the answer to OPEN, first or repeated, from the backing store as it is now: all but
+ * device_id, has_identity and has_durability, which the caller sets. From now on I/O of @open,
+ * which is pinned by an I/O reference, is checked against what this answer says.
  */
 void ibnbd_srv_facts_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp)
 {

@@ -84,12 +84,6 @@ static int fileio_check(struct ibnbd_srv_open *open, const char **why)
 	return 0;
 }
 
-/**
- * ibnbd_srv_fileio_open() - open a regular file
- * @open: @access is set
- * @path: the file found
- * @why: reason of a refusal
- */
 int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, const char **why)
 {
 	struct file *file;
@@ -344,11 +338,7 @@ static void fileio_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/**
- * ibnbd_srv_fileio_submit() - start a request
- * @io: @op and @open are set
- * @m: decoded, and allowed by logic/access
- */
+/* Start a request that logic/access has allowed. @op and @open of @io are set. */
 void ibnbd_srv_fileio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 {
 	io->msg = *m;

@@ -106,12 +106,9 @@ static int identity_disk(struct gendisk *disk, char *name, struct ibnbd_identity
 	return min(len, 0);
 }
 
-/**
- * ibnbd_srv_identity_bdev() - identity of a block device
- * @bdev: open
- * @id: id and kind are set; kind NONE when it has no name, and after a failure
- *
- * May sleep; needs no lock. Return: 0; or an errno: it is not known, the log says what failed.
+/*
+ * Identity of a block device; kind NONE when it has no name, and after a failure. May sleep; needs
+ * no lock. Return: 0; or an errno: it is not known, the log says what failed.
  */
 int ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id)
 {
@@ -165,13 +162,10 @@ static int identity_boot(char *text, size_t size)
 	return -ENOENT;
 }
 
-/**
- * ibnbd_srv_identity_instance() - identity, for this boot only, of an object that has no other
- * @bdev: open; or NULL and
- * @file: an open file
- * @id: id and kind are set; kind NONE when the kernel has no such number, and after a failure
- *
- * May sleep; needs no lock. Return: 0 or an errno.
+/*
+ * Identity, for this boot only, of an object that has no other: of @bdev, or else of @file. Kind
+ * NONE when the kernel has no such number, and after a failure. May sleep; needs no lock. Return: 0
+ * or an errno.
  */
 int ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
 				struct ibnbd_identity *id)

@@ -29,10 +29,8 @@
  * The messages of a session that are not I/O, and the works that serve them.
  *
  * SESS_INFO, OPEN and CLOSE wait in ctl_ops for one work item of the session, and are taken in the
- * order they came. Serving SESS_INFO or CLOSE never waits for a disk. Serving an OPEN may, for any
- * time (error recovery, a file system whose own server is away). So the work item hands it to one
- * of the session's openers: a disk that cannot be opened delays neither the other messages nor the
- * other disks, and the OPENs of a client occupy IBNBD_SRV_OPENERS workers at most.
+ * order they came. It never waits for a disk, but hands each OPEN, which may, to one of the
+ * session's openers: the OPENs of a client occupy IBNBD_SRV_OPENERS workers at most.
  *
  * Two OPENs of one name do not run at the same time. A client sends the second one when it has lost
  * patience with the first one, or has lost the path of the first one. The second one is refused,
@@ -426,11 +424,7 @@ static void msg_io(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 		ibnbd_srv_fileio_submit(io, &m);
 }
 
-/**
- * ibnbd_srv_msg_request() - a request of a client (struct ibtrs_srv_ops)
- * @priv: its session
- * @op: to be answered exactly once
- */
+/* A request of a client (struct ibtrs_srv_ops). @op: to be answered exactly once. */
 void ibnbd_srv_msg_request(void *priv, struct ibtrs_srv_op *op)
 {
 	struct ibnbd_srv_session *s = priv;

@@ -61,14 +61,9 @@ static void open_drained(struct percpu_ref *ref)
 	queue_work(open->export->wq, &open->release_work);
 }
 
-/**
- * ibnbd_srv_open_new() - allocate and initialise an open
- * @s: session that asks
- * @name: as the client sent it
- * @access: mode that is asked for
- * @release: work function, runs when the open was killed and no I/O is left
- *
- * Return: an open, to be freed by ibnbd_srv_open_put(); NULL without memory.
+/*
+ * An open that @s asks for; NULL without memory. @release: work function, runs when the open was
+ * killed and no I/O is left.
  */
 struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const char *name,
 					  enum ibnbd_access access, work_func_t release)

@@ -36,14 +36,10 @@ static void policy_ask(void *arg, const struct ibtrs_origin *from)
 	ibnbd_policy_ask(arg, from);
 }
 
-/**
- * ibnbd_srv_policy_of() - what may a client do with an export?
- * @s: its session
- * @from: an address and a GID; NULL: all addresses that the client has
- * @name: of the export, as OPEN has it
- * @v: the answer; for a client that is gone that of no policy: all that it had open is being closed
- *
- * Any context.
+/*
+ * What may the client of @s do with the export @name? @from: an address and a GID; NULL: all
+ * addresses that the client has. For a client that is gone, @v is that of no policy: all that it
+ * had open is being closed. Any context.
  */
 void ibnbd_srv_policy_of(const struct ibnbd_srv_session *s, const struct ibtrs_origin *from,
 			 const char *name, struct ibnbd_policy_verdict *v)

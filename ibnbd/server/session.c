@@ -267,14 +267,10 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 	return given_up;
 }
 
-/**
- * ibnbd_srv_session_give_up() - requests that a disk does not end keep their client out (struct
- * ibtrs_srv_ops)
- * @priv: its session
- * @group: of the ops that have not ended
- *
- * The mapping is closed, as by force. When the client is back, it sends OPEN again, and gets the
- * disk once the old requests have ended.
+/*
+ * Requests that a disk does not end keep their client out (struct ibtrs_srv_ops): the mapping of
+ * @group is closed, as by force. When the client is back, it sends OPEN again, and gets the disk
+ * once the old requests have ended.
  */
 void ibnbd_srv_session_give_up(void *priv, u32 group)
 {
@@ -313,11 +309,9 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-/**
- * ibnbd_srv_session_name_allowed() - may a client use this session name? (struct ibtrs_srv_ops)
- * @from: address and GID of its first path
- * @name: valid (E-8)
- * @why: of a refusal
+/*
+ * May a client use this session name (struct ibtrs_srv_ops)? @from: address and GID of its first
+ * path. @name: valid (E-8).
  */
 bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name,
 				    const char **why)
@@ -340,15 +334,7 @@ bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char 
 	return false;
 }
 
-/**
- * ibnbd_srv_session_up() - a client has arrived (struct ibtrs_srv_ops)
- * @ibtrs: its transport session
- * @name: valid (E-8)
- * @peer: address of its first path
- * @priv: set to the session
- *
- * Return: 0 or -ENOMEM.
- */
+/* A client has arrived (struct ibtrs_srv_ops). @name: valid (E-8). Return: 0 or -ENOMEM. */
 int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 			 const struct ibtrs_addr *peer, void **priv)
 {
@@ -396,12 +382,10 @@ static bool session_left_open(struct ibnbd_srv_session *s, u32 slot)
 	return open && !open->given_up;
 }
 
-/**
- * ibnbd_srv_session_lost() - a client has been away for long (struct ibtrs_srv_ops)
- * @priv: its session
- *
- * Every mapping is closed. A mapping whose requests have ended frees its disk for others at once.
- * The id becomes free when its mapping is released, as if the client had sent CLOSE.
+/*
+ * A client has been away for long (struct ibtrs_srv_ops): every mapping is closed. A mapping whose
+ * requests have ended frees its disk for others at once. The id becomes free when its mapping is
+ * released, as if the client had sent CLOSE.
  */
 void ibnbd_srv_session_lost(void *priv)
 {
