@@ -137,12 +137,9 @@ static bool claim_file_decide(const struct inode *inode, bool *foreign)
 	return writers <= sure || writers > sure + perhaps;
 }
 
-/**
- * ibnbd_srv_claim_file_check() - is the file open for writing elsewhere?
- * @open: its file is open
- * @why: reason of a refusal
- *
- * May wait for other opens of the file. Return: 0, -EBUSY.
+/*
+ * Is the file, which @open has open, open for writing elsewhere? -EBUSY, or 0. May wait for other
+ * opens of the file.
  */
 int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 {

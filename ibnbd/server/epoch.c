@@ -156,10 +156,9 @@ void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_ex
 	epoch_store(e, record);
 }
 
-/**
- * ibnbd_srv_epoch_kept() - the writer file was written, or the write failed
- * @e: the export; one of its opens is about to be answered
- * @kept: what ibnbd_srv_epoch_note() stored is on disk
+/*
+ * One of the opens of @e is about to be answered. @kept: what ibnbd_srv_epoch_note() stored is on
+ * disk; false: the writer file could not be written.
  */
 void ibnbd_srv_epoch_kept(struct ibnbd_srv_export *e, bool kept)
 {

@@ -145,13 +145,11 @@ bool ibnbd_srv_open_connected(const struct ibnbd_srv_open *open)
 	return up;
 }
 
-/**
- * ibnbd_srv_open_unclaimed() - close an open that its client has not come for
- * @open: of an export, whose lock is held
- *
- * The client lost patience with its OPEN, sent another one and was told to wait, or had lost the
- * path when the disk was open. A client that still wants the disk sends OPEN every two seconds, and
- * would have got the open by now.
+/*
+ * Close an open that its client has not come for. The client lost patience with its OPEN, sent
+ * another one and was told to wait, or had lost the path when the disk was open. A client that
+ * still wants the disk sends OPEN every two seconds, and would have got the open by now. Under the
+ * export lock.
  */
 void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open)
 {

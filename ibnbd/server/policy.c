@@ -111,16 +111,10 @@ bool ibnbd_srv_policy_judge(struct ibnbd_srv_open *open)
 	return false;
 }
 
-/**
- * ibnbd_srv_policy_peer() - may a path from this address join? (struct ibtrs_srv_ops)
- * @priv: the session
- * @from: the address, and the GID
- * @why: of a refusal
- *
- * Not if the policy denies a client at this address something that the session has open. Else a
- * machine that only knows the session's uuid could use it.
- *
- * Return: 0 or -EACCES.
+/*
+ * May a path from this address join the session (struct ibtrs_srv_ops)? Not if the policy denies a
+ * client at this address something that the session has open: -EACCES. Else a machine that only
+ * knows the session's uuid could use it.
  */
 int ibnbd_srv_policy_peer(void *priv, const struct ibtrs_origin *from, const char **why)
 {

@@ -72,14 +72,10 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
 	return open && open->id == id ? open : NULL;
 }
 
-/**
- * ibnbd_srv_session_find() - the live open of this very name (protocol 10.4)
- * @s: session
- * @name: as the client sent it
- * @unclaimed: set: its client has not come for it so far
- *
- * Return: the open, no longer unclaimed and pinned by an I/O reference, which the caller drops by
- * percpu_ref_put(); or NULL.
+/*
+ * The live open of this very name (protocol 10.4), as the client sent it, or NULL. It is not
+ * unclaimed any more, and is pinned by an I/O reference, which the caller drops by
+ * percpu_ref_put(). @unclaimed: set: its client had not come for it so far.
  */
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name,
 					      bool *unclaimed)
@@ -130,13 +126,9 @@ bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
 	return full;
 }
 
-/**
- * ibnbd_srv_session_publish() - give an open its id; from here on I/O, CLOSE and force_close find
- * it
- * @s: session
- * @open: new, with its place in an export
- *
- * Return: 0; -EMFILE: the table is full, and @open counts as closing. The caller still has its own
+/*
+ * Give an open, which has its place in an export, its id: from here on I/O, CLOSE and force_close
+ * find it. 0; -EMFILE: the table is full, and @open counts as closing. The caller still has its own
  * I/O reference either way.
  */
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
@@ -207,14 +199,10 @@ void ibnbd_srv_session_release_work(struct work_struct *work)
 	ibnbd_srv_open_put(open);
 }
 
-/**
- * ibnbd_srv_session_close() - serve CLOSE
- * @s: session
- * @id: as the client sent it
- * @op: answered when the last I/O has ended and the backing store is closed, or at once for an
- *	unknown id (protocol 10.1)
- * @nowait: answer at once in any case: a client that gives up a disk that hangs must not lose one
- *	of its few message slots as well
+/*
+ * Serve CLOSE. @op is answered when the last I/O has ended and the backing store is closed, or at
+ * once for an unknown id (protocol 10.1). @nowait: it is answered at once in any case: a client
+ * that gives up a disk that hangs must not lose one of its few message slots as well.
  */
 void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op,
 			     bool nowait)
@@ -244,15 +232,11 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
 		ibnbd_srv_open_put(gone);
 }
 
-/**
- * ibnbd_srv_session_given_up() - has the client closed the device that these ops are for? (struct
- * ibtrs_srv_ops)
- * @priv: its session
- * @group: of the ops
- *
- * Return: true if a CLOSE of the device has come, if it was closed by the server, or if no device
- * with this id is open any more. After a close by the server no repeated request reaches the disk,
- * and no writer is admitted before all requests have ended.
+/*
+ * Has the client closed the device that the ops of this group are for (struct ibtrs_srv_ops)? True
+ * if a CLOSE of the device has come, if it was closed by the server, or if no device with this id
+ * is open any more. After a close by the server no repeated request reaches the disk, and no writer
+ * is admitted before all requests have ended.
  */
 bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
@@ -283,14 +267,11 @@ void ibnbd_srv_session_give_up(void *priv, u32 group)
 	spin_unlock(&s->lock);
 }
 
-/**
- * ibnbd_srv_session_force_close() - the administrator takes a mapping away
- * @open: pinned by the sysfs file that is being written
- *
+/*
+ * The administrator takes a mapping away; @open is pinned by the sysfs file that is being written.
  * Tells the client, and waits until its I/O has ended. Does nothing if the mapping is not published
- * yet, or is being closed already.
- *
- * Return: 0, or -EINTR if a signal ended the wait; the mapping is being closed in that case, too.
+ * yet, or is being closed already. 0, or -EINTR if a signal ended the wait; the mapping is being
+ * closed in that case, too.
  */
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 {
@@ -430,14 +411,10 @@ static bool session_is_empty(struct ibnbd_srv_session *s)
 	return empty;
 }
 
-/**
- * ibnbd_srv_session_down() - a client is gone (struct ibtrs_srv_ops): close what it had open
- * @ibtrs: its transport session, which is freed a grace period after this has returned
- * @priv: the session
- *
- * No op is running. Waits until the backing stores are closed, for SESSION_DOWN at most.
- *
- * Return: what the client had open.
+/*
+ * A client is gone (struct ibtrs_srv_ops), and no op is running: close what it had open. Waits
+ * until the backing stores are closed, for SESSION_DOWN at most. @ibtrs is freed a grace period
+ * after this has returned.
  */
 enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv)
 {
