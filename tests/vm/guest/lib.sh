@@ -342,11 +342,15 @@ map() {
 	echo "/dev/$p"
 }
 
-# unmap DEV [normal|force]: returns when the disk is gone
+# unmap DEV [normal|force]: returns when the disk is gone; says who has it open when it is refused
 unmap() {
 	local dev=${1#/dev/}
 
-	echo "${2:-normal}" > "/sys/block/$dev/$FAMILY/unmap_device"
+	echo "${2:-normal}" > "/sys/block/$dev/$FAMILY/unmap_device" || {
+		ls -l /proc/[0-9]*/fd 2> /dev/null | grep -e '^/proc' -e "/dev/$dev" |
+			grep -B1 "/dev/$dev" >&2
+		return 1
+	}
 	wait_for 15 test ! -e "/sys/block/$dev" || fail "$dev is still there after unmap"
 }
 
