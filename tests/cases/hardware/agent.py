@@ -9,8 +9,9 @@ deadline = 90
 crowd = True
 KIT = Path(__file__).resolve().parents[2] / "hardware/kit"
 
-# ssh of this machine to itself; a /run of its own, where the journal is
-SSH = '#!/bin/bash\nwhile [ $# -gt 2 ]; do shift; done\nexec bash -c "$2"\n'
+# ssh of this machine to itself; a /run of its own, where the journal is. When run.sh loses patience
+# and kills it, the agent is left, as it is on another host.
+SSH = '#!/bin/bash\nwhile [ $# -gt 2 ]; do shift; done\nbash -c "$2"\nexit $?\n'
 RUN = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
