@@ -17,34 +17,39 @@ struct one {
 	int lock;
 };
 
-static void one_close(struct one *o)
+static void one_close(struct one o)
 {
-	if (o->m.s)
-		mirror_free(&o->m);
-	if (o->lock >= 0)
-		close(o->lock);
-	mirror_conf_free(o->list);
+	mirror_free(o.m);
+	if (o.lock >= 0)
+		close(o.lock);
+	mirror_conf_free(o.list);
 }
 
-/* @change: take its lock. Returns the exit status; call one_close() also after an error. */
-static int one_open(struct one *o, const char *name, bool change)
+DEFINE_FREE(one_close, struct one)
+
+/* @change: take its lock. *@rc is the exit status. */
+static struct one one_open(const char *name, bool change, int *rc)
 {
+	struct one o = { .lock = -1 };
 	size_t refused;
 
-	*o = (struct one){ .lock = -1 };
+	*rc = SAY_DONE;
 	if (change && !sysfs_dry_run && !mirror_wrong_name(name)) {
-		o->lock = mirror_lock(name, 120);
-		if (o->lock < 0)
-			return mirror_not_locked(name);
+		o.lock = mirror_lock(name, 120);
+		if (o.lock < 0) {
+			*rc = mirror_not_locked(name);
+			return o;
+		}
 	}
-	o->list = mirror_conf_load(&refused, true);
-	o->conf = mirror_conf_find(o->list, name);
-	if (o->conf) {
-		mirror_read(&o->m, o->conf, NULL);
-		return SAY_DONE;
+	o.list = mirror_conf_load(&refused, true);
+	o.conf = mirror_conf_find(o.list, name);
+	if (o.conf) {
+		o.m = mirror_read(o.conf, NULL);
+	} else {
+		say_error(SAY_NOTHING, "there is no mirror %s", name);
+		*rc = say_hint("ibnbd mirror status");
 	}
-	say_error(SAY_NOTHING, "there is no mirror %s", name);
-	return say_hint("ibnbd mirror status");
+	return o;
 }
 
 static int one_not_running(const struct one *o)
@@ -65,14 +70,12 @@ static void status_print(const struct cmd_args *a, const struct mirror_conf *lis
 	if (ARG(a, json))
 		json_list(&j, "mirrors");
 	for (size_t i = 0; i < nr && list[i].name; i++) {
-		struct mirror m;
+		struct mirror m __free(mirror_free) = mirror_read(&list[i], NULL);
 
-		mirror_read(&m, &list[i], NULL);
 		if (ARG(a, json))
 			tree_mirror_json(&j, &m, false);
 		else
 			tree_mirror(&m, false);
-		mirror_free(&m);
 	}
 	if (ARG(a, json))
 		json_close(&j);
@@ -82,13 +85,12 @@ int cmd_mirror_status_run(struct cmd_args *a)
 {
 	struct mirror_conf *list __free(mirror_conf_free) = NULL;
 	size_t refused;
-	struct one o;
 	int rc;
 
 	if (a->nr_words) {
-		rc = one_open(&o, a->words[0], false);
+		struct one o __free(one_close) = one_open(a->words[0], false, &rc);
+
 		status_print(a, o.m.conf, rc ? 0 : 1);
-		one_close(&o);
 		return rc;
 	}
 	list = mirror_conf_load(&refused, true);
@@ -109,7 +111,7 @@ static bool check_idle(const struct mirror *m)
 static int check_can(const struct mirror *m)
 {
 	for (size_t i = 0; i < m->conf->nr; i++)
-		if (m->leg[i].md != MIRROR_IN_SYNC || m->leg[i].disk != MIRROR_OPEN) {
+		if (!mirror_whole(m, i)) {
 			say_error(SAY_BUSY, "mirror %s: %s is not there to be compared",
 				  m->conf->name, m->conf->leg[i].name);
 			return say_hint("ibnbd mirror status %s", m->conf->name);
@@ -122,8 +124,8 @@ static int check_can(const struct mirror *m)
 int cmd_mirror_check_run(struct cmd_args *a)
 {
 	const struct timespec step = { .tv_nsec = 200000000 };
-	struct one o;
-	int rc = one_open(&o, a->words[0], false), err;
+	int rc, err;
+	struct one o __free(one_close) = one_open(a->words[0], false, &rc);
 	char *dir __free(free) = NULL;
 	int64_t n;
 
@@ -153,7 +155,6 @@ int cmd_mirror_check_run(struct cmd_args *a)
 	} else if (ARG(a, json)) {
 		status_print(a, o.m.conf, 0);
 	}
-	one_close(&o);
 	return rc;
 }
 
@@ -175,62 +176,60 @@ static int replace_note(struct one *o, size_t leg)
 int cmd_mirror_replace_run(struct cmd_args *a)
 {
 	bool new = a->nr_words == 3;
-	struct one o;
-	int rc = one_open(&o, a->words[0], true);
-	size_t leg;
+	int rc;
+	struct one o __free(one_close) = one_open(a->words[0], true, &rc);
+	size_t leg = 0;
 
 	rc = rc ? rc : one_not_running(&o);
-	for (leg = 0; !rc && leg < o.m.conf->nr; leg++)
-		if (!strcmp(o.m.conf->leg[leg].name, a->words[1]))
-			break;
-	if (!rc && leg == o.m.conf->nr) {
-		rc = say_error(SAY_NOTHING, "mirror %s has no leg %s", a->words[0], a->words[1]);
-		say_hint("ibnbd mirror status %s", a->words[0]);
+	if (rc)
+		return rc;
+	while (leg < o.conf->nr && strcmp(o.conf->leg[leg].name, a->words[1]))
+		leg++;
+	if (leg == o.conf->nr) {
+		say_error(SAY_NOTHING, "mirror %s has no leg %s", a->words[0], a->words[1]);
+		return say_hint("ibnbd mirror status %s", a->words[0]);
 	}
-	if (!rc && !new && o.m.leg[leg].disk == MIRROR_AWAY) {
-		rc = say_error(SAY_BUSY, "mirror %s: %s is %s: what is copied to it has to arrive",
-			       a->words[0], a->words[1], o.m.leg[leg].dev->state_detail);
-		say_hint("ibnbd show %s", a->words[1]);
+	if (!new && o.m.leg[leg].disk == MIRROR_AWAY) {
+		say_error(SAY_BUSY, "mirror %s: %s is %s: what is copied to it has to arrive",
+			  a->words[0], a->words[1], o.m.leg[leg].dev->state_detail);
+		return say_hint("ibnbd show %s", a->words[1]);
 	}
-	if (!rc && new) {
+	if (new) {
 		rc = mirror_exchange(a, &o.m, o.conf, leg);
 		mirror_again(&o.m);
 	}
 	if (!rc && !(new && sysfs_dry_run))
 		rc = mirror_copy(&o.m, leg, "ibnbd mirror replace", true);
-	rc = rc ? rc : replace_note(&o, leg);
-	one_close(&o);
-	return rc;
+	return rc ? rc : replace_note(&o, leg);
 }
 
 /* ---- stop, assemble ---- */
 
 int cmd_mirror_stop_run(struct cmd_args *a)
 {
-	struct one o;
-	int rc = one_open(&o, a->words[0], true);
+	int rc;
+	struct one o __free(one_close) = one_open(a->words[0], true, &rc);
 	bool open = false, waits = false;
 	char *md __free(free) = NULL, *said __free(free) = NULL;
 
-	if (!rc && !o.m.md)
-		rc = say_error(SAY_ALREADY, "mirror %s is stopped", a->words[0]);
-	for (size_t i = 0; !rc && i < o.m.conf->nr; i++) {
-		open |= o.m.leg[i].disk == MIRROR_OPEN && o.m.leg[i].md == MIRROR_IN_SYNC;
+	if (rc)
+		return rc;
+	if (!o.m.md)
+		return say_error(SAY_ALREADY, "mirror %s is stopped", a->words[0]);
+	for (size_t i = 0; i < o.conf->nr; i++) {
+		open |= mirror_whole(&o.m, i);
 		waits |= o.m.leg[i].disk == MIRROR_AWAY &&
 			 (o.m.leg[i].md == MIRROR_IN_SYNC || o.m.leg[i].md == MIRROR_REBUILDING);
 	}
-	if (!rc && waits && !open) {
-		rc = say_error(SAY_UNREACHABLE,
-			       "mirror %s: no leg is open, and md would wait for one", a->words[0]);
-		say_hint("ibnbd maps release ends what waits, with errors");
+	if (waits && !open) {
+		say_error(SAY_UNREACHABLE, "mirror %s: no leg is open, and md would wait for one",
+			  a->words[0]);
+		return say_hint("ibnbd maps release ends what waits, with errors");
 	}
-	if (!rc) {
-		md = say_fmt("/dev/%s", o.m.md);
-		if (MD_RUN(&said, "--stop", md))
-			rc = say_error(SAY_BUSY, "mirror %s: cannot stop it: %s", a->words[0],
-				       said ? said : "?");
-	}
-	one_close(&o);
+	md = say_fmt("/dev/%s", o.m.md);
+	if (MD_RUN(&said, "--stop", md))
+		rc = say_error(SAY_BUSY, "mirror %s: cannot stop it: %s", a->words[0],
+			       said ? said : "?");
 	return rc;
 }
 
@@ -256,23 +255,20 @@ static int assemble_wait(const struct one *o, unsigned int mask, unsigned int al
 int cmd_mirror_assemble_run(struct cmd_args *a)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
-	unsigned int mask = 0, all = 0;
-	struct one o;
-	int rc = one_open(&o, a->words[0], true);
+	unsigned int mask, all = 0;
+	int rc;
+	struct one o __free(one_close) = one_open(a->words[0], true, &rc);
 
-	if (!rc && o.m.runs)
-		rc = say_error(SAY_ALREADY, "mirror %s runs, as /dev/%s", a->words[0], o.m.md);
-	if (!rc) {
-		mirror_seen(&o.m, seen);
-		for (size_t i = 0; i < o.m.conf->nr; i++)
-			all |= (unsigned int)(seen[i].disk == MIRROR_OPEN) << i;
-		mask = mirror_start(seen, o.m.conf->nr, ARG(a, run));
-		if (!mask && ARG(a, run) && ARG(a, force))
-			mask = all;
-		if (!mask)
-			rc = assemble_wait(&o, mirror_start(seen, o.m.conf->nr, true), all);
-	}
-	rc = rc ? rc : mirror_run(&o.m, mask, ARG(a, force));
-	one_close(&o);
-	return rc;
+	if (rc)
+		return rc;
+	if (o.m.runs)
+		return say_error(SAY_ALREADY, "mirror %s runs, as /dev/%s", a->words[0], o.m.md);
+	mirror_seen(&o.m, seen);
+	for (size_t i = 0; i < o.conf->nr; i++)
+		all |= (unsigned int)(seen[i].disk == MIRROR_OPEN) << i;
+	mask = mirror_start(seen, o.conf->nr, ARG(a, run));
+	if (!mask && ARG(a, run) && ARG(a, force))
+		mask = all;
+	return mask ? mirror_run(&o.m, mask, ARG(a, force)) :
+		      assemble_wait(&o, mirror_start(seen, o.conf->nr, true), all);
 }

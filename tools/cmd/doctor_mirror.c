@@ -48,12 +48,11 @@ static char *mirror_since(const struct mirror_conf *conf)
 static void mirror_legs(struct doctor *d, const struct mirror *m)
 {
 	const struct mirror_conf *c = m->conf;
-	struct mirror_facts f;
 
 	for (size_t i = 0; i < c->nr; i++) {
 		const char *name = c->leg[i].name;
+		struct mirror_facts f = mirror_facts(m, i);
 
-		mirror_facts(m, i, &f);
 		if (f.disk == MIRROR_OPEN && !f.tells)
 			mirror_finds(d, DOCTOR_WARNING,
 				     say_fmt("mirror %s: the server of %s does not tell what it loses in a power cut: each return costs a whole copy",
@@ -82,7 +81,7 @@ static void mirror_one(struct doctor *d, const struct mirror *m)
 	size_t i, whole = 0;
 
 	for (i = 0; i < c->nr; i++) {
-		bool good = m->leg[i].disk == MIRROR_OPEN && m->leg[i].md == MIRROR_IN_SYNC;
+		bool good = mirror_whole(m, i);
 
 		whole += good;
 		if (!good && !lacks)
@@ -124,10 +123,8 @@ void doctor_mirrors(struct doctor *d)
 			     say_dup("ibnbd-mirror.service does not run: a leg that is lost is not let go, nor taken back"),
 			     say_dup("systemctl start ibnbd-mirror"));
 	for (c = list; c->name; c++) {
-		struct mirror m;
+		struct mirror m __free(mirror_free) = mirror_read(c, d->s);
 
-		mirror_read(&m, c, d->s);
 		mirror_one(d, &m);
-		mirror_free(&m);
 	}
 }

@@ -40,71 +40,66 @@ static const struct state_dev *mirror_named(const struct state *s, const char *n
 	return NULL;
 }
 
-static void mirror_others(struct mirror *m)
+struct mirror mirror_read(const struct mirror_conf *conf, struct state *s)
 {
-	size_t i, j;
+	struct mirror m = { .s = s ? s : state_read(), .borrowed = s, .conf = conf };
 
-	for (i = 0; i < m->conf->nr; i++)
-		for (m->leg[i].another = false, j = 0; m->runs && j < m->conf->nr; j++)
-			m->leg[i].another |= j != i && m->leg[j].disk == MIRROR_OPEN &&
-					     m->leg[j].md == MIRROR_IN_SYNC;
-}
-
-void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s)
-{
-	*m = (struct mirror){ .s = s ? s : state_read(), .borrowed = s, .conf = conf };
 	for (size_t i = 0; i < conf->nr; i++) {
-		struct mirror_leg *leg = &m->leg[i];
+		struct mirror_leg *leg = &m.leg[i];
 
-		leg->dev = mirror_named(m->s, conf->leg[i].name);
+		leg->dev = mirror_named(m.s, conf->leg[i].name);
 		leg->disk = mirror_disk(leg->dev);
 		if (!leg->dev)
 			continue;
 		leg->noted = sysfs_attr_num(leg->dev->dir, "ibnbd/in_sync") == 1;
-		if (!m->md)
-			m->md = md_over(leg->dev->kname);
+		if (!m.md)
+			m.md = md_over(leg->dev->kname);
 	}
-	m->runs = m->md && md_runs(m->md);
+	m.runs = m.md && md_runs(m.md);
 	for (size_t i = 0; i < conf->nr; i++)
-		m->leg[i].md = m->md && m->leg[i].dev ? md_member(m->md, m->leg[i].dev->kname) :
-							MIRROR_NONE;
-	mirror_others(m);
+		m.leg[i].md = m.md && m.leg[i].dev ? md_member(m.md, m.leg[i].dev->kname) :
+						     MIRROR_NONE;
+	return m;
 }
 
-void mirror_doubt(struct mirror *m, unsigned int doubted)
+void mirror_free(struct mirror m)
 {
-	for (size_t i = 0; i < m->conf->nr; i++)
-		if (doubted & 1u << i)
-			m->leg[i].md = MIRROR_DOUBTED;
-	mirror_others(m);
-}
-
-void mirror_free(struct mirror *m)
-{
-	if (!m->borrowed)
-		state_free(m->s);
-	free(m->md);
+	if (!m.borrowed)
+		state_free(m.s);
+	free(m.md);
 }
 
 void mirror_again(struct mirror *m)
 {
-	const struct mirror_conf *conf = m->conf;
-
-	mirror_free(m);
-	mirror_read(m, conf, NULL);
+	mirror_free(*m);
+	*m = mirror_read(m->conf, NULL);
 }
 
-void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f)
+bool mirror_whole(const struct mirror *m, size_t leg)
+{
+	return m->leg[leg].disk == MIRROR_OPEN && m->leg[leg].md == MIRROR_IN_SYNC;
+}
+
+bool mirror_another(const struct mirror *m, size_t leg)
+{
+	bool another = false;
+
+	for (size_t i = 0; m->runs && i < m->conf->nr; i++)
+		another |= i != leg && mirror_whole(m, i);
+	return another;
+}
+
+struct mirror_facts mirror_facts(const struct mirror *m, size_t leg)
 {
 	const struct mirror_leg *l = &m->leg[leg];
 	const struct state_dev *d = l->dev;
 	const char *identity = m->conf->leg[leg].identity;
 	bool told = d && d->identity && *d->identity;
 
-	*f = (struct mirror_facts){
+	return (struct mirror_facts){
 		.disk = l->disk,
 		.md = l->md,
-		.another = l->another,
+		.another = mirror_another(m, leg),
 		.tells = told && d->features && strstr(d->features, "durability") &&
 			 !(d->unflushed && !strcmp(d->unflushed, "ignore")),
 		.known = told && !strcmp(d->identity, identity),
@@ -123,11 +118,6 @@ int64_t mirror_mismatch(const struct mirror *m)
 	char *text __free(free) = m->runs ? md_attr(m->md, "mismatch_cnt") : NULL;
 
 	return text ? strtoll(text, NULL, 10) : SYSFS_UNKNOWN;
-}
-
-char *mirror_path(const struct mirror_conf *conf)
-{
-	return say_fmt("/dev/md/%s", conf->name);
 }
 
 int mirror_lock(const char *name, int seconds)
@@ -191,7 +181,7 @@ static int mirror_failed(const struct mirror *m, size_t leg, const char *what, c
 /* Only with another leg in sync and open does md answer, and does a copy have a source. */
 static int mirror_needs_another(const struct mirror *m, size_t leg)
 {
-	if (m->leg[leg].another)
+	if (mirror_another(m, leg))
 		return SAY_DONE;
 	say_error(SAY_BUSY, "mirror %s: %s stays as it is: no other leg is in sync and open",
 		  m->conf->name, m->conf->leg[leg].name);
@@ -249,10 +239,7 @@ static int mirror_open(struct mirror *m, size_t leg)
 /* Is it the disk that the mirror was made of? It may have been another one behind the fence. */
 static int mirror_same_disk(const struct mirror *m, size_t leg)
 {
-	struct mirror_facts f;
-
-	mirror_facts(m, leg, &f);
-	if (f.known)
+	if (mirror_facts(m, leg).known)
 		return SAY_DONE;
 	say_error(SAY_FAILED,
 		  "mirror %s: %s is not written over, it is not known to be the disk that the mirror was made of: its identity is %s, and was %s",
@@ -316,7 +303,7 @@ int mirror_readd(struct mirror *m, size_t leg)
 				 m->conf->name, m->conf->leg[leg].name);
 			return SAY_DONE;
 		}
-		mirror_facts(m, leg, &f);
+		f = mirror_facts(m, leg);
 		if (mirror_decide(&f) != MIRROR_READD)
 			return SAY_DONE;	/* it is gone again; the next look decides */
 		mirror_second();
@@ -358,7 +345,7 @@ static bool mirror_has(const struct mirror *m, unsigned int mask)
 int mirror_run(struct mirror *m, unsigned int mask, bool trust)
 {
 	const char *words[8 + MIRROR_LEGS] = { "--assemble", "--run" };
-	char *path __free(free) = mirror_path(m->conf), *said __free(free) = NULL,
+	char *path __free(free) = say_fmt("/dev/md/%s", m->conf->name), *said __free(free) = NULL,
 	     *md __free(free) = m->md ? say_fmt("/dev/%s", m->md) : NULL;
 	size_t i, n = 2;
 	int rc;

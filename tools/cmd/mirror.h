@@ -13,13 +13,12 @@
  * struct mirror_leg - a leg
  * @dev: its disk; NULL: it is not mapped
  * @noted: in_sync of its disk
- * @another: another leg is in sync, and open
  */
 struct mirror_leg {
 	const struct state_dev *dev;
 	enum mirror_disk disk;
 	enum mirror_md md;
-	bool noted, another;
+	bool noted;
 };
 
 /**
@@ -38,17 +37,18 @@ struct mirror {
 	struct mirror_leg leg[MIRROR_LEGS];
 };
 
-/* Look at it. @s: what the drivers show; NULL: read it. Free it with mirror_free(). */
-void mirror_read(struct mirror *m, const struct mirror_conf *conf, struct state *s);
-void mirror_free(struct mirror *m);
-void mirror_facts(const struct mirror *m, size_t leg, struct mirror_facts *f);
+/* Look at it. @s: what the drivers show; NULL: read it. */
+struct mirror mirror_read(const struct mirror_conf *conf, struct state *s);
+void mirror_free(struct mirror m);
+DEFINE_FREE(mirror_free, struct mirror)
+/* Is the leg in sync, and open? */
+bool mirror_whole(const struct mirror *m, size_t leg);
+/* Is another leg so, of an array that runs? */
+bool mirror_another(const struct mirror *m, size_t leg);
+struct mirror_facts mirror_facts(const struct mirror *m, size_t leg);
 void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS]);
-/* Sets md's state of the legs of @doubted, a bit for each, to MIRROR_DOUBTED. */
-void mirror_doubt(struct mirror *m, unsigned int doubted);
 /* Sectors that differed when the legs were compared last, or SYSFS_UNKNOWN. */
 int64_t mirror_mismatch(const struct mirror *m);
-/* /dev/md/NAME. Allocated. */
-char *mirror_path(const struct mirror_conf *conf);
 
 /*
  * Locks a mirror for a change; NAME, or MIRROR_WATCH_LOCK for the one process that watches. Waits

@@ -218,7 +218,6 @@ static int create_look(struct create *c, size_t i)
 	struct create_leg *leg = &c->leg[i];
 	struct mirror_conf conf = { .nr = 1, .leg = { { leg->e.name, (char *)"", false } } };
 	struct mirror one = { .conf = &conf };
-	struct mirror_facts f;
 	char *what __free(free) = NULL;
 	int rc = SAY_DONE;
 
@@ -226,11 +225,10 @@ static int create_look(struct create *c, size_t i)
 	if (!leg->dev)
 		return SAY_DONE;	/* a dry run */
 	one.leg[0].dev = leg->dev;
-	mirror_facts(&one, 0, &f);
 	if (leg->dev->state_detail && strcmp(leg->dev->state_detail, "open"))
 		return say_error(SAY_UNREACHABLE, "mirror %s: %s is %s", c->name, leg->e.name,
 				 leg->dev->state_detail);
-	if (!f.tells)
+	if (!mirror_facts(&one, 0).tells)
 		rc = create_refuse(c, "its server does not tell what it loses in a power cut, or which disk this is: each return costs a whole copy: ",
 				   leg->e.name);
 	if (!rc && c->leg[0].dev && leg->dev->size != c->leg[0].dev->size)
@@ -257,7 +255,7 @@ static char *create_uuid(void)
 
 static int create_array(const struct create *c, const struct mirror_conf *conf)
 {
-	char *path __free(free) = mirror_path(conf),
+	char *path __free(free) = say_fmt("/dev/md/%s", c->name),
 	     *name __free(free) = say_fmt("--name=%s", c->name),
 	     *uuid __free(free) = say_fmt("--uuid=%s", conf->uuid),
 	     *nr __free(free) = say_fmt("--raid-devices=%zu", c->nr), *disk[MIRROR_LEGS] = { NULL },

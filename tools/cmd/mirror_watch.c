@@ -154,8 +154,8 @@ static void watch_release(const struct mirror *m, size_t leg)
 {
 	const struct state_dev *d = m->leg[leg].dev;
 	bool let_go = d && d->state_detail && !strcmp(d->state_detail, "failfast") &&
-		      m->leg[leg].another && (m->leg[leg].md == MIRROR_FAULTY ||
-					      m->leg[leg].md == MIRROR_REBUILDING);
+		      mirror_another(m, leg) && (m->leg[leg].md == MIRROR_FAULTY ||
+						 m->leg[leg].md == MIRROR_REBUILDING);
 
 	if (d && (let_go ? d->hold != 0 : d->hold == 0))
 		sysfs_write(d->dir, "ibnbd/hold", let_go ? "0" : "-1");
@@ -165,6 +165,7 @@ static void watch_release(const struct mirror *m, size_t leg)
 static void watch_doubt(struct watched *o, struct mirror *m)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
+	unsigned int doubted;
 
 	if (!m->runs) {
 		o->copied = 0;
@@ -176,7 +177,10 @@ static void watch_doubt(struct watched *o, struct mirror *m)
 			o->copied |= 1u << i;
 		seen[i].copied = o->copied & 1u << i;
 	}
-	mirror_doubt(m, mirror_doubted(seen, m->conf->nr));
+	doubted = mirror_doubted(seen, m->conf->nr);
+	for (size_t i = 0; i < m->conf->nr; i++)
+		if (doubted & 1u << i)
+			m->leg[i].md = MIRROR_DOUBTED;
 }
 
 static void watch_record(struct watched *o, const struct mirror *m)
@@ -202,36 +206,26 @@ static void watch_record(struct watched *o, const struct mirror *m)
 /* Does what is due now, under the lock: it may be less than before. */
 static int watch_leg(struct watched *o, const struct mirror_conf *conf, size_t leg)
 {
+	struct mirror m __free(mirror_free) = mirror_read(conf, NULL);
 	struct mirror_facts f;
-	struct mirror m;
-	int rc = SAY_DONE;
 
-	mirror_read(&m, conf, NULL);
 	watch_doubt(o, &m);
-	mirror_facts(&m, leg, &f);
+	f = mirror_facts(&m, leg);
 	switch (mirror_decide(&f)) {
 	case MIRROR_READD:
-		rc = mirror_readd(&m, leg);
-		break;
+		return mirror_readd(&m, leg);
 	case MIRROR_COPY:
-		rc = mirror_copy(&m, leg, mirror_why(&f), false);
-		break;
+		return mirror_copy(&m, leg, mirror_why(&f), false);
 	default:
-		break;
+		return SAY_DONE;
 	}
-	mirror_free(&m);
-	return rc;
 }
 
 static int watch_start(const struct mirror_conf *conf, unsigned int mask)
 {
-	struct mirror m;
-	int rc;
+	struct mirror m __free(mirror_free) = mirror_read(conf, NULL);
 
-	mirror_read(&m, conf, NULL);
-	rc = m.runs ? SAY_DONE : mirror_run(&m, mask, false);
-	mirror_free(&m);
-	return rc;
+	return m.runs ? SAY_DONE : mirror_run(&m, mask, false);
 }
 
 /* @mask: start the array from these legs; 0: see to @leg. */
@@ -309,16 +303,14 @@ static void watch_whole(struct watched *o, size_t leg)
 
 static void watch_legs(struct watched *o, const struct mirror *m)
 {
-	struct mirror_facts f;
-	enum mirror_act act;
 	char *text = NULL;
 
 	for (size_t i = 0; i < m->conf->nr; i++) {
 		const char *name = m->conf->leg[i].name;
+		struct mirror_facts f = mirror_facts(m, i);
+		enum mirror_act act = mirror_decide(&f);
 
-		mirror_facts(m, i, &f);
-		act = mirror_decide(&f);
-		if (m->leg[i].md == MIRROR_IN_SYNC && m->leg[i].disk == MIRROR_OPEN)
+		if (mirror_whole(m, i))
 			watch_whole(o, i);
 		else
 			o->leg[i].whole = 0;
@@ -386,19 +378,17 @@ static void watch_look(struct watch *w)
 	watch_gone(w, list);
 	for (c = list; c->name; c++) {
 		struct watched *o = watch_of(w, c->name);
-		struct mirror m;
+		struct mirror m __free(mirror_free) = mirror_read(c, s);
 
-		mirror_read(&m, c, s);
 		o->ran |= m.runs;
 		watch_doubt(o, &m);
 		watch_record(o, &m);
-		if (watch_done(o, false)) {
-			if (m.runs)
-				watch_legs(o, &m);
-			else
-				watch_array(o, &m);
-		}
-		mirror_free(&m);
+		if (!watch_done(o, false))
+			continue;
+		if (m.runs)
+			watch_legs(o, &m);
+		else
+			watch_array(o, &m);
 	}
 }
 

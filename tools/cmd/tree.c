@@ -54,7 +54,7 @@ static char *tree_mirror_state(const struct mirror *m)
 	int percent = m->runs ? md_progress(m->md) : -1;
 
 	for (i = 0; i < m->conf->nr; i++)
-		whole += m->leg[i].md == MIRROR_IN_SYNC && m->leg[i].disk == MIRROR_OPEN;
+		whole += mirror_whole(m, i);
 	if (!m->runs)
 		words = say_dup(m->md ? "not started" : "stopped");
 	else if (percent >= 0 && action)
@@ -216,16 +216,14 @@ static bool *tree_mirrors(struct json *j, const struct cmd_args *a, struct state
 	struct mirror_conf *list __free(mirror_conf_free) = mirror_conf_load(&refused, false), *c;
 
 	for (c = list; c->name; c++) {
-		struct mirror m;
+		struct mirror m __free(mirror_free) = mirror_read(c, s);
 
-		mirror_read(&m, c, s);
 		if (!tree_mirror_wanted(&m, wanted, legs) && !all)
 			;
 		else if (j)
 			tree_mirror_json(j, &m, true);
 		else
 			tree_mirror(&m, true);
-		mirror_free(&m);
 	}
 	return legs;
 }
