@@ -17,47 +17,45 @@ static void metrics_head(const char *name, const char *type, const char *help)
 }
 
 /*
- * The value of a label must be UTF-8, else the scraper refuses the whole output. Any other byte is
- * printed as \xNN, and so is a newline. Backslashes and quotes are then escaped once more, as the
- * format requires.
+ * A number with its labels: pairs of a key and a value, up to a key that is NULL. The value of a
+ * label must be UTF-8, else the scraper refuses the whole output. Any other byte is printed as
+ * \xNN, and so is a newline. Backslashes and quotes are then escaped once more, as the format
+ * requires.
  */
-static void metrics_label(const char *key, const char *value, bool last)
+static void metrics_line(const char *name, double n, ...)
 {
-	char *text __free(free) = escape_text(ESCAPE_TEXT, value ? value : "");
-	const char *s;
+	const char *key, *s;
+	char before = '{';
+	va_list ap;
 
-	printf("%s=\"", key);
-	for (s = text; *s; s++) {
-		if (*s == '\\' || *s == '"')
-			putchar('\\');
-		putchar(*s);
+	printf("%s", name);
+	va_start(ap, n);
+	while ((key = va_arg(ap, const char *))) {
+		const char *value = va_arg(ap, const char *);
+		char *text __free(free) = escape_text(ESCAPE_TEXT, value ? value : "");
+
+		printf("%c%s=\"", before, key);
+		for (s = text; *s; s++)
+			printf(*s == '\\' || *s == '"' ? "\\%c" : "%c", *s);
+		putchar('"');
+		before = ',';
 	}
-	printf("\"%s", last ? "" : ",");
+	va_end(ap);
+	printf("%s %.15g\n", before == ',' ? "}" : "", n);
 }
 
 static void metrics_dev(const char *name, const struct state_dev *d, const char *key,
 			const char *value, double n)
 {
-	printf("%s{", name);
-	metrics_label("device", d->kname, false);
-	metrics_label("name", d->name, false);
-	metrics_label("session", d->session, false);
-	metrics_label("export", d->device_path, !key);
-	if (key)
-		metrics_label(key, value, true);
-	printf("} %.15g\n", n);
+	metrics_line(name, n, "device", d->kname, "name", d->name, "session", d->session,
+		     "export", d->device_path, key, value, NULL);
 }
 
 static void metrics_path(const char *name, const struct state_path *p, const char *key,
 			 const char *value, double n)
 {
-	printf("%s{", name);
-	metrics_label("session", p->session, false);
-	metrics_label("path", p->name, false);
-	metrics_label("hca", p->hca_name, !key);
-	if (key)
-		metrics_label(key, value, true);
-	printf("} %.15g\n", n);
+	metrics_line(name, n, "session", p->session, "path", p->name, "hca", p->hca_name, key,
+		     value, NULL);
 }
 
 /*
@@ -171,11 +169,8 @@ static void metrics_keys(const char *text, const char *name, const char *help, b
 	int len;
 
 	metrics_head(name, "counter", help);
-	for (; text && sscanf(text, "%63s %u %u\n%n", key, &n[0], &n[1], &len) == 3; text += len) {
-		printf("%s{", name);
-		metrics_label("key", key, true);
-		printf("} %u\n", n[refused]);
-	}
+	for (; text && sscanf(text, "%63s %u %u\n%n", key, &n[0], &n[1], &len) == 3; text += len)
+		metrics_line(name, n[refused], "key", key, NULL);
 }
 
 static void metrics_server(const struct state *s)
@@ -186,7 +181,7 @@ static void metrics_server(const struct state *s)
 	     *failures __free(free) = sysfs_attr(module, "auth_failures");
 
 	metrics_head("ibnbd_exports_open", "gauge", "Exports that clients have open on this host");
-	printf("ibnbd_exports_open %zu\n", s->nr_exports);
+	metrics_line("ibnbd_exports_open", (double)s->nr_exports, NULL);
 	metrics_keys(keys, "ibnbd_server_key_let_in_total", "Paths let in by the key", false);
 	metrics_keys(keys, "ibnbd_server_key_refused_total",
 		     "Attempts refused that had the key, or said so", true);
@@ -206,10 +201,7 @@ int cmd_metrics_run(struct cmd_args *a)
 	size_t i, configured = 0, active = 0;
 
 	metrics_head("ibnbd_build_info", "gauge", "Versions of the driver and of this command");
-	printf("ibnbd_build_info{");
-	metrics_label("driver", version, false);
-	metrics_label("tool", IBNBD_VERSION, true);
-	printf("} 1\n");
+	metrics_line("ibnbd_build_info", 1, "driver", version, "tool", IBNBD_VERSION, NULL);
 	metrics_devs(s);
 	metrics_paths(s);
 	for (i = 0; i < m->nr; i++) {
@@ -218,9 +210,9 @@ int cmd_metrics_run(struct cmd_args *a)
 							     m->entries[i].map.device_path);
 	}
 	metrics_head("ibnbd_maps_configured", "gauge", "Usable lines of maps.conf");
-	printf("ibnbd_maps_configured %zu\n", configured);
+	metrics_line("ibnbd_maps_configured", (double)configured, NULL);
 	metrics_head("ibnbd_maps_active", "gauge", "Lines of maps.conf whose device is mapped");
-	printf("ibnbd_maps_active %zu\n", active);
+	metrics_line("ibnbd_maps_active", (double)active, NULL);
 	metrics_server(s);
 	return SAY_DONE;
 }
