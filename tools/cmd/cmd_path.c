@@ -9,22 +9,16 @@
 #include "tools/host/mapping.h"
 #include "tools/host/state.h"
 
-/* The session that @word names. NULL: no session, or two of them; path_no_session() says which. */
-static struct state_session *path_session(struct state *s, const char *word)
-{
-	char *why __free(free) = NULL;
-
-	return state_meant(s->sessions, s->nr_sessions, sizeof(*s->sessions), state_is_session,
-			   word, &why);
-}
-
-static int path_no_session(struct state *s, const char *name)
+/* The session that @name names. NULL: no session, or two of them, which was said. */
+static struct state_session *path_session(struct state *s, const char *name)
 {
 	const char *near = NULL;
 	char *why __free(free) = NULL;
+	struct state_session *sess = state_meant(s->sessions, s->nr_sessions, sizeof(*sess),
+						 state_is_session, name, &why);
 
-	state_meant(s->sessions, s->nr_sessions, sizeof(*s->sessions), state_is_session, name,
-		    &why);
+	if (sess)
+		return sess;
 	for (size_t i = 0; i < s->nr_sessions; i++)
 		near = say_nearest(name, near, s->sessions[i].name);
 	if (why)
@@ -34,8 +28,9 @@ static int path_no_session(struct state *s, const char *name)
 	else
 		say_error(SAY_NOTHING, "%s: no such session%s", name,
 			  s->nr_sessions ? "" : ", there is none at all");
-	return say_hint(s->nr_sessions ? "ibnbd session list" :
-					 "ibnbd map DEVICE SESSION ADDRESS makes one");
+	say_hint(s->nr_sessions ? "ibnbd session list" :
+				  "ibnbd map DEVICE SESSION ADDRESS makes one");
+	return NULL;
 }
 
 /* ---- add ---- */
@@ -107,7 +102,7 @@ int cmd_path_add_run(struct cmd_args *a)
 	struct say_sum sum = { 0 };
 
 	if (!sess)
-		return path_no_session(s, a->words[0]);
+		return SAY_NOTHING;
 	for (size_t i = 1; i < a->nr_words; i++)
 		say_sum(&sum, path_add_one(a, sess, a->words[i]));
 	if (!sum.rc && !sysfs_dry_run)
@@ -143,17 +138,16 @@ static bool path_is(const struct state_path *p, const char *word)
 struct path_order {
 	const char *file;
 	const char *verb;
-	bool takes_away;
-	bool wants_up;
+	bool takes_away;	/* else it wants the path up */
 };
 
 static struct path_order path_order(const struct cmd *c)
 {
 	if (strstr(c->name, "remove"))
-		return (struct path_order){ "remove_path", "remove", true, false };
+		return (struct path_order){ "remove_path", "remove", true };
 	if (strstr(c->name, "disconnect"))
-		return (struct path_order){ "disconnect", "disconnect", true, false };
-	return (struct path_order){ "reconnect", "reconnect", false, true };
+		return (struct path_order){ "disconnect", "disconnect", true };
+	return (struct path_order){ "reconnect", "reconnect", false };
 }
 
 static int path_do(struct cmd_args *a, struct state_session *sess, struct state_path *p,
@@ -170,7 +164,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 			  sess->nr_devices == 1 ? "" : "s");
 		return say_hint("--force");
 	}
-	if (o.wants_up && p->up) {
+	if (!o.takes_away && p->up) {
 		if (ARG(a, idempotent) || ARG(a, all))
 			return SAY_DONE;
 		return say_error(SAY_ALREADY, "path %s of session %s is connected", p->name,
@@ -223,24 +217,31 @@ static int path_one_word(struct cmd_args *a, struct state_session *sess, const c
 	return say_hint("ibnbd path list %s", sess->name);
 }
 
+/* The rnbd tool names paths without their session. */
+static struct state_session *path_of_no_session(struct state *s, const char *word)
+{
+	if (!strchr(word, '@') || state_session_said(s, word))
+		return NULL;
+	for (size_t i = 0; i < s->nr_sessions; i++)
+		for (size_t j = 0; j < (size_t)s->sessions[i].nr_paths; j++)
+			if (path_is(&s->sessions[i].paths[j], word))
+				return &s->sessions[i];
+	return NULL;
+}
+
 int cmd_path_order_run(struct cmd_args *a)
 {
 	struct path_order o = path_order(a->cmd);
 	struct state *s __free(state_free) = state_read();
-	struct state_session *sess = a->nr_words ? path_session(s, a->words[0]) : NULL;
+	struct state_session *sess = a->nr_words ? path_of_no_session(s, a->words[0]) : NULL;
 	struct say_sum sum = { 0 };
 
-	/* The rnbd tool names paths without their session. */
-	if (!sess && a->nr_words && strchr(a->words[0], '@')) {
-		for (size_t i = 0; i < s->nr_sessions && !sess; i++)
-			for (size_t j = 0; j < (size_t)s->sessions[i].nr_paths && !sess; j++)
-				if (path_is(&s->sessions[i].paths[j], a->words[0]))
-					sess = &s->sessions[i];
-		if (sess)
-			say_sum(&sum, path_one_word(a, sess, a->words[0], o));
-	}
+	if (sess)
+		say_sum(&sum, path_one_word(a, sess, a->words[0], o));
+	else if (a->nr_words)
+		sess = path_session(s, a->words[0]);
 	if (!sess && a->nr_words)
-		return path_no_session(s, a->words[0]);
+		return SAY_NOTHING;
 	if (!ARG(a, all) && a->nr_words < 2 && !sum.any) {
 		say_error(SAY_USAGE, "%s: which path of session %s?", a->cmd->name, a->words[0]);
 		return say_hint("ibnbd path list %s", a->words[0]);
@@ -258,7 +259,7 @@ int cmd_path_order_run(struct cmd_args *a)
 
 int cmd_session_reconnect_run(struct cmd_args *a)
 {
-	struct path_order o = { "reconnect", "reconnect", false, true };
+	struct path_order o = path_order(a->cmd);
 	struct state *s __free(state_free) = state_read();
 	struct say_sum sum = { 0 };
 
@@ -267,7 +268,7 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 							   path_session(s, a->words[i]);
 
 		if (!sess)
-			say_sum(&sum, path_no_session(s, a->words[i]));
+			say_sum(&sum, SAY_NOTHING);
 		for (size_t j = 0; sess && j < (size_t)sess->nr_paths; j++)
 			if (!sess->paths[j].up)
 				say_sum(&sum, path_do(a, sess, &sess->paths[j], o));
@@ -288,7 +289,7 @@ int cmd_path_policy_run(struct cmd_args *a)
 	int e;
 
 	if (!sess)
-		return path_no_session(s, a->words[0]);
+		return SAY_NOTHING;
 	if (a->nr_words == 1) {
 		puts(sess->policy ? sess->policy : "unknown");
 		return SAY_DONE;
