@@ -10,30 +10,28 @@
 
 /* ---- list ---- */
 
-static bool list_wanted(const struct cmd_args *a, struct state *s, const struct state_dev *d)
+/* Sets a flag for each disk that is wanted. The exit status: is there all that was named? */
+static int list_wanted(const struct cmd_args *a, struct state *s, bool *wanted)
 {
-	if (VALUE(a, session) && (!d->session || !escape_means(VALUE(a, session), d->session)))
-		return false;
-	for (size_t i = 0; i < a->nr_words; i++) {
-		char *why __free(free) = NULL;
-
-		if (state_dev(s, a->words[i], &why) == d)
-			return true;
-	}
-	return !a->nr_words;
-}
-
-static int list_unknown(const struct cmd_args *a, struct state *s)
-{
+	const char *session = VALUE(a, session);
 	int rc = SAY_DONE;
 
-	if (VALUE(a, session) && !state_session_said(s, VALUE(a, session)))
-		rc = say_error(SAY_NOTHING, "%s: no such session", VALUE(a, session));
+	if (session && !state_session_said(s, session))
+		rc = say_error(SAY_NOTHING, "%s: no such session", session);
 	for (size_t i = 0; i < a->nr_words; i++) {
 		char *why __free(free) = NULL;
+		struct state_dev *d = state_dev(s, a->words[i], &why);
 
-		if (!state_dev(s, a->words[i], &why))
+		if (d)
+			wanted[d - s->devs] = true;
+		else
 			rc = say_error(SAY_NOTHING, "%s", why);
+	}
+	for (size_t i = 0; i < s->nr_devs; i++) {
+		const char *of = s->devs[i].session;
+
+		wanted[i] |= !a->nr_words;
+		wanted[i] &= !session || (of && escape_means(session, of));
 	}
 	return rc;
 }
@@ -84,16 +82,14 @@ int cmd_list_run(struct cmd_args *a)
 	struct state *s __free(state_free) = NULL;
 	struct state_dev *some __free(free) = NULL;
 	bool *wanted __free(free) = NULL;
-	size_t i, n;
+	size_t n;
 	int rc = table_check(&table_devs, a), unknown;
 
 	if (rc >= 0)
 		return rc;
 	s = state_read();
-	unknown = list_unknown(a, s);
 	wanted = say_alloc(s->nr_devs);
-	for (i = 0; i < s->nr_devs; i++)
-		wanted[i] = list_wanted(a, s, &s->devs[i]);
+	unknown = list_wanted(a, s, wanted);
 	n = s->nr_devs;
 	some = list_some(s->devs, sizeof(*some), &n, wanted);
 	if (ARG(a, tree)) {
@@ -129,37 +125,31 @@ static struct state_session *list_both(const struct state *s, size_t *nr)
 	return all;
 }
 
-static int list_sessions_unknown(const struct cmd_args *a, const struct state *s)
+/* Those that are wanted. *@unknown: the exit status: is there all that was named? Allocated. */
+static struct state_session *list_sessions(const struct cmd_args *a, const struct state *s,
+					   size_t *nr, int *unknown)
 {
-	size_t nr, i, j;
-	struct state_session *all __free(free) = list_both(s, &nr);
-	int rc = SAY_DONE;
+	size_t all, i, j;
+	struct state_session *some = list_both(s, &all);
 
+	*unknown = SAY_DONE;
 	for (i = 0; i < a->nr_words; i++) {
 		const char *near = NULL;
 		bool found = false;
 
-		for (j = 0; j < nr; j++) {
-			found |= escape_means(a->words[i], all[j].name);
-			near = say_nearest(a->words[i], near, all[j].name);
+		for (j = 0; j < all; j++) {
+			found |= escape_means(a->words[i], some[j].name);
+			near = say_nearest(a->words[i], near, some[j].name);
 		}
 		if (found)
 			continue;
 		if (near)
-			rc = say_error(SAY_NOTHING, "%s: no such session, did you mean \"%s\"?",
-				       a->words[i], near);
+			*unknown = say_error(SAY_NOTHING,
+					     "%s: no such session, did you mean \"%s\"?",
+					     a->words[i], near);
 		else
-			rc = say_error(SAY_NOTHING, "%s: no such session", a->words[i]);
+			*unknown = say_error(SAY_NOTHING, "%s: no such session", a->words[i]);
 	}
-	return rc;
-}
-
-static struct state_session *list_sessions(const struct cmd_args *a, const struct state *s,
-					   size_t *nr)
-{
-	size_t all, i;
-	struct state_session *some = list_both(s, &all);
-
 	for (i = *nr = 0; i < all; i++)
 		if (list_named(a, some[i].name))
 			some[(*nr)++] = some[i];
@@ -176,8 +166,7 @@ int cmd_session_list_run(struct cmd_args *a)
 	if (rc >= 0)
 		return rc;
 	s = state_read();
-	unknown = list_sessions_unknown(a, s);
-	some = list_sessions(a, s, &nr);
+	some = list_sessions(a, s, &nr, &unknown);
 	rc = table_print(&table_sessions, some, nr, a);
 	return rc ? rc : unknown;
 }
@@ -193,8 +182,7 @@ int cmd_path_list_run(struct cmd_args *a)
 	if (rc >= 0)
 		return rc;
 	s = state_read();
-	unknown = list_sessions_unknown(a, s);
-	some = list_sessions(a, s, &nr);
+	some = list_sessions(a, s, &nr, &unknown);
 	for (i = 0; i < nr; i++) {
 		size_t k = (size_t)some[i].nr_paths;
 
