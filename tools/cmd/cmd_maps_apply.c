@@ -13,28 +13,30 @@
 #include "tools/cmd/maps_run.h"
 #include "tools/conf/mapopt_format.h"
 
-static int apply_set(const char *dir, const char *attr, const char *want, const char *now,
-		     const char *what)
+/* An error goes to *@rc. */
+static void apply_set(int *rc, const char *dir, const char *attr, const char *want,
+		      const char *now, const char *what)
 {
 	int err;
 
 	if (now && !strcmp(now, want))
-		return SAY_DONE;
+		return;
 	err = sysfs_write(dir, attr, want);
 	if (err)
-		say_error(0, "%s: cannot set %s to %s: %s", what, attr, want, strerror(err));
+		*rc = say_error(say_exit_of(err), "%s: cannot set %s to %s: %s", what, attr, want,
+				strerror(err));
 	else if (!sysfs_dry_run && say_level >= 0)
 		say_print("%s: %s %s -> %s", what, attr, now ? now : "?", want);
-	return say_exit_of(err);
 }
 
-static int apply_set_num(const char *dir, const char *attr, int64_t want, int64_t now,
-			 const char *what)
+static void apply_set_num(int *rc, const char *dir, const char *attr, int64_t want, int64_t now,
+			  const char *what)
 {
 	char *w __free(free) = say_fmt("%lld", (long long)want),
 	     *n __free(free) = say_fmt("%lld", (long long)now);
 
-	return now == SYSFS_UNKNOWN ? SAY_DONE : apply_set(dir, attr, w, n, what);
+	if (now != SYSFS_UNKNOWN)
+		apply_set(rc, dir, attr, w, n, what);
 }
 
 static bool apply_has_path(const struct state_session *sess, const struct ibtrs_addr_pair *p)
@@ -52,8 +54,8 @@ static bool apply_has_path(const struct state_session *sess, const struct ibtrs_
 }
 
 /* Add one of these paths, the first that can be, unless the session has one of them. */
-static int apply_add_path(const struct state_session *sess, const struct ibtrs_addr_pair *p,
-			  size_t nr)
+static void apply_add_path(int *rc, const struct state_session *sess,
+			   const struct ibtrs_addr_pair *p, size_t nr)
 {
 	char text[IBTRS_PATH_STR_MAX];
 	int err = 0;
@@ -62,40 +64,32 @@ static int apply_add_path(const struct state_session *sess, const struct ibtrs_a
 	for (i = 0; i < nr && !apply_has_path(sess, &p[i]);)
 		i++;
 	if (i < nr)
-		return SAY_DONE;
+		return;
 	for (i = 0; i < nr && (!i || say_exit_of(err) == SAY_UNREACHABLE); i++) {
 		ibtrs_addr_pair_format(&p[i], text, sizeof(text));
 		err = sysfs_write(sess->dir, "add_path", text);
 	}
-	if (err && err != EEXIST) {
-		say_error(0, "session %s: cannot add path %s: %s", sess->name, text, strerror(err));
-		return say_exit_of(err);
-	}
-	if (!sysfs_dry_run && say_level >= 0)
+	if (err && err != EEXIST)
+		*rc = say_error(say_exit_of(err), "session %s: cannot add path %s: %s", sess->name,
+				text, strerror(err));
+	else if (!sysfs_dry_run && say_level >= 0)
 		say_print("session %s: path %s added", sess->name, text);
-	return SAY_DONE;
 }
 
-static int apply_add_paths(const struct maps_entry *e, const struct state_session *sess)
+static void apply_add_paths(int *rc, const struct maps_entry *e, const struct state_session *sess)
 {
-	int rc = SAY_DONE, one;
-	size_t i, nr;
-
-	for (i = 0; i < e->map.nr_paths; i++) {
-		one = apply_add_path(sess, &e->map.path[i], 1);
-		rc = one ? one : rc;
-	}
-	for (i = 0; i < e->nr_hosts; i++) {
+	for (size_t i = 0; i < e->map.nr_paths; i++)
+		apply_add_path(rc, sess, &e->map.path[i], 1);
+	for (size_t i = 0; i < e->nr_hosts; i++) {
 		struct ibtrs_addr_pair *pairs __free(free) = NULL;
 		char *why __free(free) = NULL;
+		size_t nr;
 
 		if (host_resolve(e->host[i], &pairs, &nr, &why))
-			one = say_error(SAY_UNREACHABLE, "session %s: %s", sess->name, why);
+			*rc = say_error(SAY_UNREACHABLE, "session %s: %s", sess->name, why);
 		else
-			one = apply_add_path(sess, pairs, nr);
-		rc = one ? one : rc;
+			apply_add_path(rc, sess, pairs, nr);
 	}
-	return rc;
 }
 
 /*
@@ -143,30 +137,24 @@ static int apply_adjust(struct state *s, const struct maps_entry *e, const struc
 {
 	struct state_session *sess = state_session(s, e->map.sessname);
 	char *own __free(free) = say_fmt("%s/ibnbd", d->dir), word[32];
-	int rc = SAY_DONE, r;
+	int rc = SAY_DONE;
 
-	r = apply_set_num(own, "hold", e->map.hold, d->hold, e->name);
-	rc = r ? r : rc;
-	r = apply_set_num(own, "failfast", e->map.failfast, d->failfast, e->name);
-	rc = r ? r : rc;
-	r = apply_set_num(own, "io_timeout", e->map.io_timeout, d->io_timeout, e->name);
-	rc = r ? r : rc;
+	apply_set_num(&rc, own, "hold", e->map.hold, d->hold, e->name);
+	apply_set_num(&rc, own, "failfast", e->map.failfast, d->failfast, e->name);
+	apply_set_num(&rc, own, "io_timeout", e->map.io_timeout, d->io_timeout, e->name);
 	apply_told(s, e, d);
 	if (!sess)
 		return rc;
 	if (ibnbd_map_given(&e->map, IBNBD_OPT_policy)) {
 		ibnbd_mapopt_word(IBNBD_OPT_policy, e->map.policy, word, sizeof(word));
-		r = apply_set(sess->dir, "mpath_policy", word, sess->policy, sess->name);
-		rc = r ? r : rc;
+		apply_set(&rc, sess->dir, "mpath_policy", word, sess->policy, sess->name);
 	}
-	if (ibnbd_map_given(&e->map, IBNBD_OPT_max_reconnect_attempts)) {
-		r = apply_set_num(sess->dir, "max_reconnect_attempts",
-				  e->map.max_reconnect_attempts, sess->max_reconnect_attempts,
-				  sess->name);
-		rc = r ? r : rc;
-	}
-	r = apply_add_paths(e, sess);
-	return r ? r : rc;
+	if (ibnbd_map_given(&e->map, IBNBD_OPT_max_reconnect_attempts))
+		apply_set_num(&rc, sess->dir, "max_reconnect_attempts",
+			      e->map.max_reconnect_attempts, sess->max_reconnect_attempts,
+			      sess->name);
+	apply_add_paths(&rc, e, sess);
+	return rc;
 }
 
 static int apply_prune(struct cmd_args *a, struct maps *m, struct state *s)
