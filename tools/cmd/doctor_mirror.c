@@ -13,13 +13,6 @@ static void mirror_finds(struct doctor *d, enum doctor_level level, char *text, 
 	doctor_find(d, "mirror", level, text, hint);
 }
 
-static struct state_session *mirror_session(const struct mirror *m, size_t leg)
-{
-	const struct state_dev *d = m->leg[leg].dev;
-
-	return d && d->session ? state_session(m->s, d->session) : NULL;
-}
-
 /* Do the sessions of two legs lead to one server? */
 static bool mirror_together(const struct mirror *m, size_t a, size_t b)
 {

@@ -45,6 +45,8 @@ DEFINE_FREE(mirror_free, struct mirror)
 bool mirror_whole(const struct mirror *m, size_t leg);
 /* Is another leg so, of an array that runs? */
 bool mirror_another(const struct mirror *m, size_t leg);
+/* The session of its disk, or NULL. */
+struct state_session *mirror_session(const struct mirror *m, size_t leg);
 struct mirror_facts mirror_facts(const struct mirror *m, size_t leg);
 void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS]);
 /* Sectors that differed when the legs were compared last, or SYSFS_UNKNOWN. */

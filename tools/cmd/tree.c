@@ -65,13 +65,6 @@ static char *tree_mirror_state(const struct mirror *m)
 	return words;
 }
 
-static const struct state_session *tree_leg_session(const struct mirror *m, size_t leg)
-{
-	const struct state_dev *d = m->leg[leg].dev;
-
-	return d && d->session ? state_session(m->s, d->session) : NULL;
-}
-
 void tree_mirror(const struct mirror *m, bool sessions)
 {
 	char *words __free(free) = tree_mirror_state(m);
@@ -79,7 +72,7 @@ void tree_mirror(const struct mirror *m, bool sessions)
 	say_print("%s  /dev/%s  %s", m->conf->name, m->md ? m->md : "-", words);
 	for (size_t i = 0; i < m->conf->nr; i++) {
 		const struct state_dev *d = m->leg[i].dev;
-		const struct state_session *sess = sessions ? tree_leg_session(m, i) : NULL;
+		const struct state_session *sess = sessions ? mirror_session(m, i) : NULL;
 		const bool last = i + 1 == m->conf->nr;
 
 		tree_branch("", !last);
@@ -112,7 +105,7 @@ void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 	json_array(j, "legs");
 	for (size_t i = 0; i < m->conf->nr; i++) {
 		const struct state_dev *d = m->leg[i].dev;
-		const struct state_session *sess = sessions ? tree_leg_session(m, i) : NULL;
+		const struct state_session *sess = sessions ? mirror_session(m, i) : NULL;
 
 		json_object(j, NULL);
 		json_text(j, "name", m->conf->leg[i].name);
