@@ -13,11 +13,15 @@
 
 #define DOCTOR_SLOW_MS	30000
 
-void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
-		 char *hint)
+void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *hint,
+		 const char *fmt, ...)
 {
+	va_list ap;
+
+	va_start(ap, fmt);
 	d->list = say_grow(d->list, (d->nr + 1) * sizeof(*d->list));
-	d->list[d->nr++] = (struct doctor_finding){ check, level, text, hint };
+	d->list[d->nr++] = (struct doctor_finding){ check, level, say_vfmt(fmt, ap), hint };
+	va_end(ap);
 }
 
 /* ---- files ---- */
@@ -37,18 +41,16 @@ static void doctor_mistakes(struct doctor *d, const char *check, const struct ma
 
 		if (g->level != MAPS_ERROR || g->at.off != SIZE_MAX || !f->refused)
 			continue;
-		doctor_find(d, check, DOCTOR_ERROR,
-			    say_fmt("%s: %s; nothing of it is used", f->path, g->msg),
-			    g->hint ? say_dup(g->hint) : NULL);
+		doctor_find(d, check, DOCTOR_ERROR, g->hint ? say_dup(g->hint) : NULL,
+			    "%s: %s; nothing of it is used", f->path, g->msg);
 		files++;
 	}
 	others = m->nr_errors - files;
-	if (others)
-		doctor_find(d, check, DOCTOR_ERROR,
-			    count ? say_fmt("%zu mistake%s in %s", others, others == 1 ? "" : "s",
-					    check) :
-				    say_fmt("mistakes in %s", check),
-			    say_dup(hint));
+	if (others && count)
+		doctor_find(d, check, DOCTOR_ERROR, say_dup(hint), "%zu mistake%s in %s", others,
+			    others == 1 ? "" : "s", check);
+	else if (others)
+		doctor_find(d, check, DOCTOR_ERROR, say_dup(hint), "mistakes in %s", check);
 }
 
 static void doctor_fstab(struct doctor *d)
@@ -59,17 +61,15 @@ static void doctor_fstab(struct doctor *d)
 	doctor_mistakes(d, "fstab", said, "ibnbd maps check", false);
 	for (u = uses; u->file; u++) {
 		if (!u->netdev)
-			doctor_find(
-				d, "netdev", DOCTOR_ERROR,
-				say_fmt("%s: %s on %s%s%s has no _netdev: systemd would order it before the network",
-					u->file, u->target, u->source, u->via ? ", which needs " : "",
-					u->via ? u->via : ""),
-				say_fmt("add _netdev to its options in %s", u->file));
+			doctor_find(d, "netdev", DOCTOR_ERROR,
+				    say_fmt("add _netdev to its options in %s", u->file),
+				    "%s: %s on %s%s%s has no _netdev: systemd would order it before the network",
+				    u->file, u->target, u->source, u->via ? ", which needs " : "",
+				    u->via ? u->via : "");
 		else
-			doctor_find(d, "netdev", DOCTOR_OK,
-				    say_fmt("%s: %s on %s waits for the network", u->file,
-					    u->target, u->source),
-				    NULL);
+			doctor_find(d, "netdev", DOCTOR_OK, NULL,
+				    "%s: %s on %s waits for the network", u->file, u->target,
+				    u->source);
 	}
 	fstab_free(uses);
 }
@@ -84,9 +84,9 @@ static void doctor_enabled(struct doctor *d)
 		boot += !d->m->entries[i].bad && !maps_given(&d->m->entries[i], MAPS_noauto);
 	if (boot && !sysfs_exists(path))
 		doctor_find(d, "boot", DOCTOR_WARNING,
-			    say_fmt("%zu mapping%s would not be mapped at boot", boot,
-				    boot == 1 ? "" : "s"),
-			    say_dup("systemctl enable ibnbd-maps.target"));
+			    say_dup("systemctl enable ibnbd-maps.target"),
+			    "%zu mapping%s would not be mapped at boot", boot,
+			    boot == 1 ? "" : "s");
 }
 
 static void doctor_files(struct doctor *d)
@@ -99,14 +99,11 @@ static void doctor_files(struct doctor *d)
 	if (d->m->nr_errors)
 		doctor_mistakes(d, "maps.conf", d->m, "ibnbd maps check", true);
 	else if (warnings)
-		doctor_find(d, "maps.conf", DOCTOR_WARNING,
-			    say_fmt("%zu warning%s about maps.conf", warnings,
-				    warnings == 1 ? "" : "s"),
-			    say_dup("ibnbd maps check"));
+		doctor_find(d, "maps.conf", DOCTOR_WARNING, say_dup("ibnbd maps check"),
+			    "%zu warning%s about maps.conf", warnings, warnings == 1 ? "" : "s");
 	else if (d->m->nr)
-		doctor_find(d, "maps.conf", DOCTOR_OK,
-			    say_fmt("maps.conf: %zu mapping%s", d->m->nr, d->m->nr == 1 ? "" : "s"),
-			    NULL);
+		doctor_find(d, "maps.conf", DOCTOR_OK, NULL, "maps.conf: %zu mapping%s", d->m->nr,
+			    d->m->nr == 1 ? "" : "s");
 	doctor_fstab(d);
 	doctor_enabled(d);
 	policy_conf_needed(p, c);
@@ -114,10 +111,9 @@ static void doctor_files(struct doctor *d)
 		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check", false);
 	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] &&
 		 !d->s->server && !d->s->serverd)
-		doctor_find(
-			d, "server.conf", DOCTOR_WARNING,
-			say_dup("server.conf names a directory, and nothing is exported: ibnbd-server is not loaded"),
-			say_dup("systemctl enable --now ibnbd-server"));
+		doctor_find(d, "server.conf", DOCTOR_WARNING,
+			    say_dup("systemctl enable --now ibnbd-server"),
+			    "server.conf names a directory, and nothing is exported: ibnbd-server is not loaded");
 	if (p->m->nr_errors)
 		doctor_mistakes(d, "policy.conf", p->m, "ibnbd server check", false);
 }
@@ -132,38 +128,34 @@ static void doctor_devs(struct doctor *d)
 		bool open = !strcmp(detail, "open"), fenced = !strncmp(detail, "fenced", 6);
 
 		if (!open)
-			doctor_find(
-				d, "device", DOCTOR_ERROR,
-				say_fmt("%s (%s of session %s) is %s%s%s", v->path,
-					v->device_path ? v->device_path : "?",
-					v->session ? v->session : "?", detail,
-					v->reason ? ": " : "", v->reason ? v->reason : ""),
-				say_fmt(fenced ?
-						"look at the server's disk, then: ibnbd remap %s" :
-						"ibnbd path list; ibnbd session reconnect --all; ibnbd remap %s",
-					v->kname));
+			doctor_find(d, "device", DOCTOR_ERROR,
+				    say_fmt(fenced ?
+						    "look at the server's disk, then: ibnbd remap %s" :
+						    "ibnbd path list; ibnbd session reconnect --all; ibnbd remap %s",
+					    v->kname),
+				    "%s (%s of session %s) is %s%s%s", v->path,
+				    v->device_path ? v->device_path : "?",
+				    v->session ? v->session : "?", detail, v->reason ? ": " : "",
+				    v->reason ? v->reason : "");
 		if (open && v->oldest_ms >= DOCTOR_SLOW_MS)
-			doctor_find(
-				d, "slow", DOCTOR_WARNING,
-				say_fmt("%s (%s of session %s): its oldest request has waited for %lld s",
-					v->path, v->device_path ? v->device_path : "?",
-					v->session ? v->session : "?",
-					(long long)v->oldest_ms / 1000),
-				say_dup("look at the server's disk (its log, iostat -x); io_timeout= breaks a path that does not answer"));
+			doctor_find(d, "slow", DOCTOR_WARNING,
+				    say_dup("look at the server's disk (its log, iostat -x); io_timeout= breaks a path that does not answer"),
+				    "%s (%s of session %s): its oldest request has waited for %lld s",
+				    v->path, v->device_path ? v->device_path : "?",
+				    v->session ? v->session : "?", (long long)v->oldest_ms / 1000);
 		if (v->devno && strncmp(v->devno, "259:", 4))
 			doctor_find(d, "lvm", DOCTOR_WARNING,
-				    say_fmt("%s has block major %.*s, which LVM may not accept",
-					    v->path, (int)strcspn(v->devno, ":"), v->devno),
-				    say_dup("lvm.conf: devices { types = [ \"ibnbd\", 64 ] }"));
+				    say_dup("lvm.conf: devices { types = [ \"ibnbd\", 64 ] }"),
+				    "%s has block major %.*s, which LVM may not accept", v->path,
+				    (int)strcspn(v->devno, ":"), v->devno);
 	}
 	for (size_t i = 0; i < d->m->nr; i++) {
 		const struct maps_entry *e = &d->m->entries[i];
 
 		if (!e->bad && !maps_given(e, MAPS_noauto) &&
 		    !state_dev_of(d->s, e->map.sessname, e->map.device_path))
-			doctor_find(d, "mapped", DOCTOR_ERROR,
-				    say_fmt("%s is in maps.conf and not mapped", e->name),
-				    say_fmt("ibnbd map %s", e->name));
+			doctor_find(d, "mapped", DOCTOR_ERROR, say_fmt("ibnbd map %s", e->name),
+				    "%s is in maps.conf and not mapped", e->name);
 	}
 }
 
@@ -192,10 +184,10 @@ static char *doctor_path_hint(const char *session, const char *detail)
 /* Do all paths of the session go through one port? */
 static bool doctor_shared(struct doctor *d, const struct state_session *s, bool server)
 {
-	char *hint, *why = live_shared(s, server, &hint);
+	char *hint, *why __free(free) = live_shared(s, server, &hint);
 
 	if (why)
-		doctor_find(d, "path", DOCTOR_WARNING, why, hint);
+		doctor_find(d, "path", DOCTOR_WARNING, hint, "%s", why);
 	return why;
 }
 
@@ -213,31 +205,27 @@ static void doctor_live(struct doctor *d)
 			if (p->up && !p->marginal)
 				continue;
 			if (p->up) {
-				doctor_find(
-					d, "path", DOCTOR_WARNING,
-					say_fmt("path %s of session %s works, but failed again and again: %s",
-						p->name, s->name, p->state_detail),
-					strstr(p->state_detail, "-90") ?
-						doctor_path_hint(s->name, p->state_detail) :
-						say_dup("cable, port, switch, MTU of this path; if it stays up it is trusted again within a minute"));
+				doctor_find(d, "path", DOCTOR_WARNING,
+					    strstr(p->state_detail, "-90") ?
+						    doctor_path_hint(s->name, p->state_detail) :
+						    say_dup("cable, port, switch, MTU of this path; if it stays up it is trusted again within a minute"),
+					    "path %s of session %s works, but failed again and again: %s",
+					    p->name, s->name, p->state_detail);
 				continue;
 			}
 			doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
-				    say_fmt("path %s of session %s is down: %s", p->name, s->name,
-					    p->state_detail ? p->state_detail : "?"),
-				    doctor_path_hint(s->name, p->state_detail));
+				    doctor_path_hint(s->name, p->state_detail),
+				    "path %s of session %s is down: %s", p->name, s->name,
+				    p->state_detail ? p->state_detail : "?");
 		}
 		if (s->nr_paths == 1 && s->nr_up)
-			doctor_find(
-				d, "path", DOCTOR_WARNING,
-				say_fmt("session %s has one path: when it fails, nothing takes over",
-					s->name),
-				say_fmt("ibnbd path add %s ADDRESS", s->name));
+			doctor_find(d, "path", DOCTOR_WARNING,
+				    say_fmt("ibnbd path add %s ADDRESS", s->name),
+				    "session %s has one path: when it fails, nothing takes over",
+				    s->name);
 		else if (s->nr_up == s->nr_paths && !marginal && !shared)
-			doctor_find(d, "path", DOCTOR_OK,
-				    say_fmt("session %s: all %lld paths work", s->name,
-					    (long long)s->nr_paths),
-				    NULL);
+			doctor_find(d, "path", DOCTOR_OK, NULL, "session %s: all %lld paths work",
+				    s->name, (long long)s->nr_paths);
 	}
 	for (size_t i = 0; i < d->s->nr_srv_sessions; i++)
 		doctor_shared(d, &d->s->srv_sessions[i], true);

@@ -24,9 +24,9 @@ struct doctor {
 	size_t nr;
 };
 
-/* Takes ownership of @text and @hint. */
-void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *text,
-		 char *hint);
+/* @hint: what to do about it, which is freed; NULL: nothing. @fmt: what was found. */
+void doctor_find(struct doctor *d, const char *check, enum doctor_level level, char *hint,
+		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* doctor_secure.c, for doctor_modules() */
 bool secure_boot(void);

@@ -123,13 +123,13 @@ static void host_no_headers(struct doctor *d, const char *release)
 	bool gone = newer && !host_has(release, "/modules.dep");
 
 	doctor_find(d, "headers", DOCTOR_ERROR,
-		    say_fmt(gone ? "kernel %s runs, and an update has removed its files: there is nothing to build the modules with" :
-				   "no headers of kernel %s, so DKMS cannot build the modules",
-			    release),
 		    gone  ? say_fmt("reboot into the new one, %s", newer) :
 		    newer ? say_fmt("%s; if that is not to be had any more, reboot into the new one, %s",
 				    install, newer) :
-			    say_dup(install));
+			    say_dup(install),
+		    gone ? "kernel %s runs, and an update has removed its files: there is nothing to build the modules with" :
+			   "no headers of kernel %s, so DKMS cannot build the modules",
+		    release);
 }
 
 static bool host_built(const char *release)
@@ -220,26 +220,21 @@ static bool host_left_out(struct doctor *d, const char *release, const char *con
 	size_t before = d->nr;
 
 	if (min && strverscmp(version, min) < 0)
-		doctor_find(d, "kernel", DOCTOR_ERROR,
-			    say_fmt("ibnbd is not built for kernel %s: it needs %s or newer",
-				    release, min),
-			    say_dup("boot a newer kernel"));
+		doctor_find(d, "kernel", DOCTOR_ERROR, say_dup("boot a newer kernel"),
+			    "ibnbd is not built for kernel %s: it needs %s or newer", release, min);
 	else if (max && strverscmp(version, max) > 0 && !sysfs_exists(untested))
-		doctor_find(
-			d, "kernel", DOCTOR_ERROR,
-			say_fmt("ibnbd is not built for kernel %s: it was tested with kernels up to %.*s",
-				release,
-				(int)strcspn(max, ".") + 1 +
-					(int)strspn(max + strcspn(max, ".") + 1, "0123456789"),
-				max),
-			say_fmt("a newer ibnbd, or at your own risk: touch /etc/ibnbd/allow-untested-kernels; dkms autoinstall -k %s",
-				release));
+		doctor_find(d, "kernel", DOCTOR_ERROR,
+			    say_fmt("a newer ibnbd, or at your own risk: touch /etc/ibnbd/allow-untested-kernels; dkms autoinstall -k %s",
+				    release),
+			    "ibnbd is not built for kernel %s: it was tested with kernels up to %.*s",
+			    release,
+			    (int)strcspn(max, ".") + 1 +
+				    (int)strspn(max + strcspn(max, ".") + 1, "0123456789"),
+			    max);
 	else if (lacks)
-		doctor_find(
-			d, "kernel", DOCTOR_ERROR,
-			say_fmt("ibnbd is not built for kernel %s: that was configured without %s",
-				release, lacks),
-			say_dup("boot a kernel that has it"));
+		doctor_find(d, "kernel", DOCTOR_ERROR, say_dup("boot a kernel that has it"),
+			    "ibnbd is not built for kernel %s: that was configured without %s",
+			    release, lacks);
 	return d->nr != before;
 }
 
@@ -255,17 +250,14 @@ static void host_not_built(struct doctor *d, const char *release)
 	else if (!host_has(release, "/build"))
 		host_no_headers(d, release);
 	else if (!conf)
-		doctor_find(
-			d, "built", DOCTOR_ERROR,
-			say_fmt("the modules are not built for kernel %s, and DKMS does not have their source",
-				release),
-			say_dup("install the package ibnbd-dkms"));
+		doctor_find(d, "built", DOCTOR_ERROR, say_dup("install the package ibnbd-dkms"),
+			    "the modules are not built for kernel %s, and DKMS does not have their source",
+			    release);
 	else
-		doctor_find(
-			d, "built", DOCTOR_ERROR,
-			say_fmt("the modules are not built for kernel %s", release),
-			say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log",
-				release, version));
+		doctor_find(d, "built", DOCTOR_ERROR,
+			    say_fmt("dkms autoinstall -k %s; its log: /var/lib/dkms/ibnbd/%s/build/make.log",
+				    release, version),
+			    "the modules are not built for kernel %s", release);
 }
 
 /* The last line of the kernel's log about a module of ours that has @words in it. */
@@ -305,15 +297,14 @@ static bool host_misfit(struct doctor *d, const char *rebuild)
 	if (!line)
 		line = host_kmsg("version magic");
 	if (line)
-		doctor_find(
-			d, rdma ? "rdma-stack" : "built", DOCTOR_ERROR,
-			say_fmt("the modules were built for another %s: %s",
-				rdma ? "RDMA stack than the one that runs" :
-				ours ? "ibtrs_core than the one that is loaded" :
-				       "kernel than the one that runs",
-				line),
-			ours ? say_dup("modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client") :
-			       say_dup(rebuild));
+		doctor_find(d, rdma ? "rdma-stack" : "built", DOCTOR_ERROR,
+			    say_dup(ours ? "modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client" :
+					   rebuild),
+			    "the modules were built for another %s: %s",
+			    rdma ? "RDMA stack than the one that runs" :
+			    ours ? "ibtrs_core than the one that is loaded" :
+				   "kernel than the one that runs",
+			    line);
 	return line;
 }
 
@@ -327,18 +318,16 @@ static void host_not_loaded(struct doctor *d, const char *release)
 
 	if ((secure_boot() && line) || !host_misfit(d, rebuild))
 		if (!secure_finds(d, line, rebuild) && (why || line))
-			doctor_find(
-				d, "signature", line ? DOCTOR_ERROR : DOCTOR_WARNING,
-				say_fmt("the kernel %s%s%s", why ? why : "has refused a module",
-					line ? ": " : "", line ? line : ""),
-				say_dup(why ? hint :
-					      "sign the modules with a key that the kernel has"));
+			doctor_find(d, "signature", line ? DOCTOR_ERROR : DOCTOR_WARNING,
+				    say_dup(why ? hint :
+						  "sign the modules with a key that the kernel has"),
+				    "the kernel %s%s%s", why ? why : "has refused a module",
+				    line ? ": " : "", line ? line : "");
 	doctor_find(d, "loaded", d->client ? DOCTOR_ERROR : DOCTOR_WARNING,
-		    say_fmt("the driver ibnbd-client is not loaded%s",
-			    never ? ", and the kernel takes no more modules (kernel.modules_disabled)" :
-				    ""),
 		    never ? say_dup("reboot, and load it before kernel.modules_disabled is set: /etc/modules-load.d") :
-			    say_fmt("%smodprobe ibnbd-client", line || why ? "that first, then: " : ""));
+			    say_fmt("%smodprobe ibnbd-client", line || why ? "that first, then: " : ""),
+		    "the driver ibnbd-client is not loaded%s",
+		    never ? ", and the kernel takes no more modules (kernel.modules_disabled)" : "");
 }
 
 /* A host that only exports does not need the client's driver. */
@@ -350,23 +339,22 @@ void doctor_modules(struct doctor *d)
 	char *release __free(free) = host_release(),
 	     *dir __free(free) = sysfs_path(client ? "module/ibnbd_client" : "module/ibnbd_server");
 	char *version __free(free) = sysfs_attr(dir, "version"),
-	     *upgraded = mapping_upgraded(client ? "ibnbd_client" : "ibnbd_server");
+	     *upgraded __free(free) = mapping_upgraded(client ? "ibnbd_client" : "ibnbd_server");
 
 	if (upgraded) {
-		doctor_find(
-			d, "version", DOCTOR_WARNING, upgraded,
-			say_dup("the next boot loads it; to switch before, unmap all, then: modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client, or systemctl restart ibnbd-server"));
+		doctor_find(d, "version", DOCTOR_WARNING,
+			    say_dup("the next boot loads it; to switch before, unmap all, then: modprobe -r ibnbd_client ibnbd_server ibtrs_core; modprobe ibnbd-client, or systemctl restart ibnbd-server"),
+			    "%s", upgraded);
 	} else if (loaded && version && strcmp(version, IBNBD_VERSION)) {
 		doctor_find(d, "version", DOCTOR_WARNING,
-			    say_fmt("the loaded driver is %s, this command %s", version,
-				    IBNBD_VERSION),
-			    say_dup("reboot, or unmap all and load the driver again"));
+			    say_dup("reboot, or unmap all and load the driver again"),
+			    "the loaded driver is %s, this command %s", version, IBNBD_VERSION);
 	} else if (loaded) {
-		doctor_find(d, "loaded", DOCTOR_OK,
-			    say_fmt("driver %s %s is loaded", name, version ? version : ""), NULL);
+		doctor_find(d, "loaded", DOCTOR_OK, NULL, "driver %s %s is loaded", name,
+			    version ? version : "");
 	} else if (host_built(release)) {
-		doctor_find(d, "built", DOCTOR_OK,
-			    say_fmt("the modules are built for kernel %s", release), NULL);
+		doctor_find(d, "built", DOCTOR_OK, NULL, "the modules are built for kernel %s",
+			    release);
 		host_not_loaded(d, release);
 	} else {
 		host_not_built(d, release);
@@ -385,15 +373,14 @@ static void host_port(struct doctor *d, const char *dev, const char *ports, cons
 
 	*active |= up;
 	if (up)
-		doctor_find(d, "rdma", DOCTOR_OK,
-			    say_fmt("%s port %s is active (%s)", dev, port, layer ? layer : "?"),
-			    NULL);
+		doctor_find(d, "rdma", DOCTOR_OK, NULL, "%s port %s is active (%s)", dev, port,
+			    layer ? layer : "?");
 	else
 		doctor_find(d, "rdma", DOCTOR_WARNING,
-			    say_fmt("%s port %s is not active: %s", dev, port, state ? state : "?"),
 			    say_dup(layer && !strcmp(layer, "InfiniBand") ?
 					    "cable, and a subnet manager on this fabric" :
-					    "ip link set INTERFACE up; cable"));
+					    "ip link set INTERFACE up; cable"),
+			    "%s port %s is not active: %s", dev, port, state ? state : "?");
 }
 
 void doctor_rdma(struct doctor *d)
@@ -410,12 +397,12 @@ void doctor_rdma(struct doctor *d)
 			host_port(d, devs[i], path, ports[j], &active);
 	}
 	if (!devs[0])
-		doctor_find(
-			d, "rdma", DOCTOR_ERROR, say_dup("there is no RDMA device"),
-			say_dup("load its driver, or make one of a network card: rdma link add rxe0 type rxe netdev INTERFACE"));
+		doctor_find(d, "rdma", DOCTOR_ERROR,
+			    say_dup("load its driver, or make one of a network card: rdma link add rxe0 type rxe netdev INTERFACE"),
+			    "there is no RDMA device");
 	else if (!active)
-		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("no port of an RDMA device is active"),
-			    say_dup("rdma link"));
+		doctor_find(d, "rdma", DOCTOR_ERROR, say_dup("rdma link"),
+			    "no port of an RDMA device is active");
 }
 
 /* ---- servers ---- */
@@ -456,22 +443,20 @@ static void host_last_error(struct doctor *d)
 	if (!last)
 		return;
 	if (strstr(last, "the server says") || strstr(last, "the server refuses"))
-		doctor_find(
-			d, "refused", DOCTOR_ERROR,
-			say_fmt("the server refused the last mapping: %s", last),
-			say_dup(strstr(last, "the session name is") ?
-					"map with another session name here, or unmap on the host that has it" :
-					"on the server: ibnbd server check; its log"));
+		doctor_find(d, "refused", DOCTOR_ERROR,
+			    say_dup(strstr(last, "the session name is") ?
+					    "map with another session name here, or unmap on the host that has it" :
+					    "on the server: ibnbd server check; its log"),
+			    "the server refused the last mapping: %s", last);
 	else if (strcasestr(last, "refused") || strcasestr(last, "rejected") ||
 		 strstr(last, "(-111)"))
-		doctor_find(
-			d, "port", DOCTOR_ERROR,
-			say_fmt("the last mapping failed, a server answers but does not listen: %s",
-				last),
-			say_dup("on the server: systemctl status ibnbd-server; is the port the same (port_nr there, dest_port here)?"));
+		doctor_find(d, "port", DOCTOR_ERROR,
+			    say_dup("on the server: systemctl status ibnbd-server; is the port the same (port_nr there, dest_port here)?"),
+			    "the last mapping failed, a server answers but does not listen: %s",
+			    last);
 	else
-		doctor_find(d, "last-error", DOCTOR_WARNING,
-			    say_fmt("the last refusal of the driver: %s", last), NULL);
+		doctor_find(d, "last-error", DOCTOR_WARNING, NULL,
+			    "the last refusal of the driver: %s", last);
 }
 
 /* A name may have several addresses; it is enough if one of them answers. */
@@ -491,13 +476,13 @@ static void host_server(struct doctor *d, const struct maps_entry *e,
 	}
 	if (err)
 		doctor_find(d, "server", DOCTOR_ERROR,
-			    say_fmt("%s: the server %s does not answer: %s", e->name, text,
-				    strerror(err)),
-			    say_dup(err == ENETUNREACH ? "this host has no route to it: ip route" :
-							 "is it up? ping it; firewall?"));
+			    say_dup(err == ENETUNREACH ?
+					    "this host has no route to it: ip route" :
+					    "is it up? ping it; firewall?"),
+			    "%s: the server %s does not answer: %s", e->name, text, strerror(err));
 	else
-		doctor_find(d, "server", DOCTOR_OK,
-			    say_fmt("%s: there is a machine at %s", e->name, text), NULL);
+		doctor_find(d, "server", DOCTOR_OK, NULL, "%s: there is a machine at %s", e->name,
+			    text);
 }
 
 static void host_named_server(struct doctor *d, const struct maps_entry *e, const char *host)
@@ -507,8 +492,9 @@ static void host_named_server(struct doctor *d, const struct maps_entry *e, cons
 	size_t nr;
 
 	if (host_resolve(host, &pairs, &nr, &why))
-		doctor_find(d, "server", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
-			    say_dup("a mistake in path=? else DNS, or a line in /etc/hosts"));
+		doctor_find(d, "server", DOCTOR_ERROR,
+			    say_dup("a mistake in path=? else DNS, or a line in /etc/hosts"),
+			    "%s: %s", e->name, why);
 	else
 		host_server(d, e, pairs, nr);
 }
@@ -525,9 +511,9 @@ void doctor_servers(struct doctor *d)
 			char *why __free(free) = host_wrong_source(&e->map.path[j]);
 
 			if (why)
-				doctor_find(
-					d, "source", DOCTOR_ERROR, say_fmt("%s: %s", e->name, why),
-					say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="));
+				doctor_find(d, "source", DOCTOR_ERROR,
+					    say_dup("is its interface up? path=SOURCE,DESTINATION is one path, two paths are two path="),
+					    "%s: %s", e->name, why);
 			host_server(d, e, &e->map.path[j], 1);
 		}
 		for (size_t j = 0; j < e->nr_hosts; j++)

@@ -14,13 +14,13 @@
 /* A refused file counts as no key. */
 static bool key_is_good(struct doctor *d, const char *name, bool next)
 {
-	char *said, *hint;
+	char *said __free(free) = NULL, *hint;
 	u8 key[IBTRS_KEY_LEN];
 	int err = key_look(name, next, key, &said, &hint);
 
 	explicit_bzero(key, sizeof(key));
 	if (said)
-		doctor_find(d, "key", DOCTOR_ERROR, said, hint);
+		doctor_find(d, "key", DOCTOR_ERROR, hint, "%s", said);
 	return !err;
 }
 
@@ -32,8 +32,8 @@ static size_t keys_files(struct doctor *d, bool ring)
 
 	if (key_dir_check(&why))
 		doctor_find(d, "key", DOCTOR_ERROR,
-			    say_fmt("cannot read " KEY_FILE_DIR ": %s", why),
-			    say_dup("make it a directory that belongs to root alone"));
+			    say_dup("make it a directory that belongs to root alone"),
+			    "cannot read " KEY_FILE_DIR ": %s", why);
 	for (i = 0; names[i]; i++) {
 		for (int next = 0; next < 2; next++) {
 			if (!key_is_good(d, names[i], next))
@@ -41,9 +41,9 @@ static size_t keys_files(struct doctor *d, bool ring)
 			good++;
 			if (ring && !keyring_has(names[i], next))
 				doctor_find(d, "key", DOCTOR_WARNING,
-					    say_fmt("key %s%s is not loaded", names[i],
-						    next ? KEY_FILE_NEXT : ""),
-					    say_fmt("ibnbd key load %s", names[i]));
+					    say_fmt("ibnbd key load %s", names[i]),
+					    "key %s%s is not loaded", names[i],
+					    next ? KEY_FILE_NEXT : "");
 		}
 	}
 	return good;
@@ -74,9 +74,9 @@ static void keys_without_file(struct doctor *d)
 
 			if (keyring_has(names[i], next) && !sysfs_exists(path))
 				doctor_find(d, "key", DOCTOR_WARNING,
-					    say_fmt("key %s%s is loaded and has no file: hosts that have it are still let in",
-						    names[i], next ? KEY_FILE_NEXT : ""),
-					    say_dup("ibnbd key load drops keys without a file"));
+					    say_dup("ibnbd key load drops keys without a file"),
+					    "key %s%s is loaded and has no file: hosts that have it are still let in",
+					    names[i], next ? KEY_FILE_NEXT : "");
 		}
 	}
 }
@@ -92,9 +92,8 @@ static void keys_of_maps(struct doctor *d, bool ring)
 			continue;
 		doctor_find(d, "key",
 			    ring && keyring_has(key, false) ? DOCTOR_WARNING : DOCTOR_ERROR,
-			    say_fmt("%s needs the key %s, which is not in " KEY_FILE_DIR, e->name,
-				    key),
-			    say_fmt("copy it from the server, or: ibnbd key generate %s", key));
+			    say_fmt("copy it from the server, or: ibnbd key generate %s", key),
+			    "%s needs the key %s, which is not in " KEY_FILE_DIR, e->name, key);
 	}
 }
 
@@ -105,8 +104,8 @@ static void keys_of_server(struct doctor *d, size_t good)
 
 	if (auth && !strcmp(auth, "required") && !good)
 		doctor_find(d, "key", DOCTOR_ERROR,
-			    say_dup("server.conf says auth = required, and this host has no key: all clients are refused"),
-			    say_dup("ibnbd key generate NAME; copy it to the clients; ibnbd key load"));
+			    say_dup("ibnbd key generate NAME; copy it to the clients; ibnbd key load"),
+			    "server.conf says auth = required, and this host has no key: all clients are refused");
 }
 
 /* The directory has mode 0700: to a user it is no key that is missing, nor a mistake. */
@@ -123,8 +122,8 @@ void doctor_keys(struct doctor *d)
 	size_t good;
 
 	if (keys_unseen()) {
-		doctor_find(d, "key", DOCTOR_OK,
-			    say_dup("keys are not looked at: " KEY_FILE_DIR " is root's"), NULL);
+		doctor_find(d, "key", DOCTOR_OK, NULL,
+			    "keys are not looked at: " KEY_FILE_DIR " is root's");
 		return;
 	}
 	good = keys_files(d, ring);

@@ -8,11 +8,6 @@
 #include "tools/cmd/doctor.h"
 #include "tools/cmd/mirror.h"
 
-static void mirror_finds(struct doctor *d, enum doctor_level level, char *text, char *hint)
-{
-	doctor_find(d, "mirror", level, text, hint);
-}
-
 /* Do the sessions of two legs lead to one server? */
 static bool mirror_together(const struct mirror *m, size_t a, size_t b)
 {
@@ -47,21 +42,21 @@ static void mirror_legs(struct doctor *d, const struct mirror *m)
 		struct mirror_facts f = mirror_facts(m, i);
 
 		if (f.disk == MIRROR_OPEN && !f.tells)
-			mirror_finds(d, DOCTOR_WARNING,
-				     say_fmt("mirror %s: the server of %s does not tell what it loses in a power cut: each return costs a whole copy",
-					     c->name, name),
-				     say_dup("an ibnbd server with writer_file set, and unflushed= left at its default"));
+			doctor_find(d, "mirror", DOCTOR_WARNING,
+				    say_dup("an ibnbd server with writer_file set, and unflushed= left at its default"),
+				    "mirror %s: the server of %s does not tell what it loses in a power cut: each return costs a whole copy",
+				    c->name, name);
 		if (f.md == MIRROR_IN_SYNC && !md_failfast(m->md, m->leg[i].dev->kname))
-			mirror_finds(d, DOCTOR_WARNING,
-				     say_fmt("mirror %s: md has %s without --failfast, and waits for it without end",
-					     c->name, name),
-				     say_fmt("ibnbd mirror replace %s %s", c->name, name));
+			doctor_find(d, "mirror", DOCTOR_WARNING,
+				    say_fmt("ibnbd mirror replace %s %s", c->name, name),
+				    "mirror %s: md has %s without --failfast, and waits for it without end",
+				    c->name, name);
 		for (size_t j = i + 1; j < c->nr; j++)
 			if (mirror_together(m, i, j))
-				mirror_finds(d, DOCTOR_WARNING,
-					     say_fmt("mirror %s: %s and %s are on one server", c->name,
-						     name, c->leg[j].name),
-					     say_dup("a leg of another server"));
+				doctor_find(d, "mirror", DOCTOR_WARNING,
+					    say_dup("a leg of another server"),
+					    "mirror %s: %s and %s are on one server", c->name, name,
+					    c->leg[j].name);
 	}
 }
 
@@ -86,18 +81,18 @@ static void mirror_one(struct doctor *d, const struct mirror *m)
 									    "not in sync");
 	}
 	if (!m->runs)
-		mirror_finds(d, DOCTOR_ERROR, say_fmt("mirror %s is not started", c->name),
-			     say_fmt("ibnbd mirror assemble %s", c->name));
+		doctor_find(d, "mirror", DOCTOR_ERROR, say_fmt("ibnbd mirror assemble %s", c->name),
+			    "mirror %s is not started", c->name);
 	else if (whole < c->nr)
-		mirror_finds(d, DOCTOR_ERROR,
-			     say_fmt("mirror %s is degraded since %s: %s", c->name, since, lacks),
-			     say_fmt("ibnbd mirror status %s", c->name));
+		doctor_find(d, "mirror", DOCTOR_ERROR, say_fmt("ibnbd mirror status %s", c->name),
+			    "mirror %s is degraded since %s: %s", c->name, since, lacks);
 	else
-		mirror_finds(d, DOCTOR_OK, say_fmt("mirror %s is whole", c->name), NULL);
+		doctor_find(d, "mirror", DOCTOR_OK, NULL, "mirror %s is whole", c->name);
 	if (m->runs && (!bitmap || !strcmp(bitmap, "none")))
-		mirror_finds(d, DOCTOR_WARNING,
-			     say_fmt("mirror %s has no bitmap: each return costs a whole copy", c->name),
-			     say_fmt("mdadm --grow /dev/%s --bitmap=internal --bitmap-chunk=4M", m->md));
+		doctor_find(d, "mirror", DOCTOR_WARNING,
+			    say_fmt("mdadm --grow /dev/%s --bitmap=internal --bitmap-chunk=4M",
+				    m->md),
+			    "mirror %s has no bitmap: each return costs a whole copy", c->name);
 	mirror_legs(d, m);
 }
 
@@ -107,14 +102,12 @@ void doctor_mirrors(struct doctor *d)
 	struct mirror_conf *list __free(mirror_conf_free) = mirror_conf_load(&refused, false), *c;
 
 	if (refused)
-		mirror_finds(d, DOCTOR_ERROR,
-			     say_fmt("%zu file%s of " MIRROR_DIR " cannot be used", refused,
-				     refused == 1 ? "" : "s"),
-			     say_dup("ibnbd mirror status"));
+		doctor_find(d, "mirror", DOCTOR_ERROR, say_dup("ibnbd mirror status"),
+			    "%zu file%s of " MIRROR_DIR " cannot be used", refused,
+			    refused == 1 ? "" : "s");
 	if (list->name && !mirror_watched())
-		mirror_finds(d, DOCTOR_ERROR,
-			     say_dup("ibnbd-mirror.service does not run: a leg that is lost is not let go, nor taken back"),
-			     say_dup("systemctl start ibnbd-mirror"));
+		doctor_find(d, "mirror", DOCTOR_ERROR, say_dup("systemctl start ibnbd-mirror"),
+			    "ibnbd-mirror.service does not run: a leg that is lost is not let go, nor taken back");
 	for (c = list; c->name; c++) {
 		struct mirror m __free(mirror_free) = mirror_read(c, d->s);
 

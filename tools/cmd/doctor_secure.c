@@ -75,16 +75,11 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 		hint = say_dup(
 			SECURE_IMPORT " (choose a password for one use), reboot, and at the console choose \"Enroll MOK\"");
 	if (refusal)
-		doctor_find(
-			d, "secure-boot", DOCTOR_ERROR,
-			say_fmt("Secure Boot is on and the kernel refuses our modules: %s",
-				refusal),
-			hint);
+		doctor_find(d, "secure-boot", DOCTOR_ERROR, hint,
+			    "Secure Boot is on and the kernel refuses our modules: %s", refusal);
 	else if (!known)
-		doctor_find(
-			d, "secure-boot", DOCTOR_WARNING,
-			say_dup("Secure Boot is on: modules without an enrolled key are refused"),
-			hint);
+		doctor_find(d, "secure-boot", DOCTOR_WARNING, hint,
+			    "Secure Boot is on: modules without an enrolled key are refused");
 	else
 		free(hint);
 	file_free(&key);

@@ -53,23 +53,20 @@ static void exports_mapped(struct doctor *d, const struct state_export *e)
 		if (o[i].read_only != 1)
 			writer = i;
 	if (used && writer >= 0)
-		doctor_find(
-			d, "export", DOCTOR_ERROR,
-			say_fmt("session %s may write to %s, and this host uses it as well: %s",
-				o[writer].session, e->name, used),
-			say_fmt("two masters destroy what is on a disk: end its use here, or: ibnbd server close %s --all --force",
-				e->name));
+		doctor_find(d, "export", DOCTOR_ERROR,
+			    say_fmt("two masters destroy what is on a disk: end its use here, or: ibnbd server close %s --all --force",
+				    e->name),
+			    "session %s may write to %s, and this host uses it as well: %s",
+			    o[writer].session, e->name, used);
 	else if (used && e->nr_opens)
-		doctor_find(
-			d, "export", DOCTOR_WARNING,
-			say_fmt("session %s reads %s, which this host uses: %s", o->session,
-				e->name, used),
-			say_dup("a client that mounts what another host writes to sees it broken; give it a snapshot"));
+		doctor_find(d, "export", DOCTOR_WARNING,
+			    say_dup("a client that mounts what another host writes to sees it broken; give it a snapshot"),
+			    "session %s reads %s, which this host uses: %s", o->session, e->name,
+			    used);
 	if (e->identity && strstr(e->identity, "cannot be read"))
-		doctor_find(
-			d, "export", DOCTOR_WARNING,
-			say_fmt("%s is exported without an identity: %s", e->name, e->identity),
-			say_dup("clients cannot tell it from another disk: mount sysfs at /sys and proc at /proc, let the kernel read them, and: ibnbd server close it; dmesg names the file"));
+		doctor_find(d, "export", DOCTOR_WARNING,
+			    say_dup("clients cannot tell it from another disk: mount sysfs at /sys and proc at /proc, let the kernel read them, and: ibnbd server close it; dmesg names the file"),
+			    "%s is exported without an identity: %s", e->name, e->identity);
 }
 
 static bool exports_has(const struct doctor *d, const char *block_dev)
@@ -92,14 +89,13 @@ static void exports_offer(struct doctor *d, const char *name, const char *path, 
 	kname = sysfs_link(dir);
 	used = kname && !exports_has(d, kname) ? exports_users(mapping_disk_users(dir)) : NULL;
 	if (used)
-		doctor_find(
-			d, "export", claims ? DOCTOR_WARNING : DOCTOR_ERROR,
-			say_fmt(claims ?
-					"%s is offered (%s), and no client can map it for writing while this host uses it: %s" :
-					"%s is offered (%s), and a client may write to it while this host uses it, for claim = no: %s",
-				name, kname, used),
-			say_dup("end its use here, or take it out of dev_search_path; what LVM or md of this host take by themselves "
-				"is left out with global_filter in lvm.conf, or ARRAY <ignore> in mdadm.conf"));
+		doctor_find(d, "export", claims ? DOCTOR_WARNING : DOCTOR_ERROR,
+			    say_dup("end its use here, or take it out of dev_search_path; what LVM or md of this host take by themselves "
+				    "is left out with global_filter in lvm.conf, or ARRAY <ignore> in mdadm.conf"),
+			    claims ?
+				    "%s is offered (%s), and no client can map it for writing while this host uses it: %s" :
+				    "%s is offered (%s), and a client may write to it while this host uses it, for claim = no: %s",
+			    name, kname, used);
 }
 
 struct exports_offers {
@@ -127,22 +123,20 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 		return;
 	name = server_policy_open_name(now->rules, search);
 	if (name)
-		doctor_find(
-			d, "policy", DOCTOR_WARNING,
-			say_fmt("any host that reaches the port may map %s and write to it: allow keeps out no address, and the policy %s",
-				name, now->rules->nr ? "does not deny it" : "no rules"),
-			say_fmt("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload %s",
-				unit));
+		doctor_find(d, "policy", DOCTOR_WARNING,
+			    say_fmt("name addresses or keys in /etc/ibnbd/policy.conf, end it with: * deny; then: systemctl reload %s",
+				    unit),
+			    "any host that reaches the port may map %s and write to it: allow keeps out no address, and the policy %s",
+			    name, now->rules->nr ? "does not deny it" : "no rules");
 }
 
 /* @file: NULL: the parameter is empty, or the driver is older and has none. */
 static void doctor_writers(struct doctor *d, const char *file)
 {
 	if (!file)
-		doctor_find(
-			d, "writers", DOCTOR_WARNING,
-			say_dup("the server has no file that keeps who wrote last: its restart fences clients that hold writes"),
-			say_dup("writer_file in " SERVER_CONF ", /var/lib/ibnbd/writers if it is not there; then: systemctl restart ibnbd-server; dmesg says why a file cannot be used"));
+		doctor_find(d, "writers", DOCTOR_WARNING,
+			    say_dup("writer_file in " SERVER_CONF ", /var/lib/ibnbd/writers if it is not there; then: systemctl restart ibnbd-server; dmesg says why a file cannot be used"),
+			    "the server has no file that keeps who wrote last: its restart fences clients that hold writes");
 }
 
 static void doctor_policy(struct doctor *d, const char *search, const char *allow, bool proved)
@@ -151,21 +145,21 @@ static void doctor_policy(struct doctor *d, const char *search, const char *allo
 			   *file __free(policy_conf_free) = NULL;
 
 	if (!now && errno == EACCES)
-		doctor_find(d, "policy", DOCTOR_OK,
-			    say_dup("the policy is not looked at: it is root's"), NULL);
+		doctor_find(d, "policy", DOCTOR_OK, NULL,
+			    "the policy is not looked at: it is root's");
 	file = policy_conf_load(NULL);
 	if (!proved)
 		policy_anybody(d, now, search, allow, "ibnbd-server");
 	if (now && !file->m->nr_errors && !policy_conf_same(now, file))
-		doctor_find(
-			d, "policy", DOCTOR_WARNING,
-			say_fmt(file->there ? "the policy that is in force is not that of %s" :
-					      "there is a policy in force, and no %s",
-				file->m->files[0].path),
-			say_dup(file->there ?
-					"systemctl reload ibnbd-server" :
-					"it is lost when the driver is unloaded; cat /sys/" POLICY_CTL
-					" shows it"));
+		doctor_find(d, "policy", DOCTOR_WARNING,
+			    say_dup(file->there ?
+					    "systemctl reload ibnbd-server" :
+					    "it is lost when the driver is unloaded; cat /sys/" POLICY_CTL
+					    " shows it"),
+			    file->there ?
+				    "the policy that is in force is not that of %s" :
+				    "there is a policy in force, and no %s",
+			    file->m->files[0].path);
 }
 
 /* ibnbd-serverd has what the files say, since its last reload. */
@@ -181,8 +175,8 @@ static void doctor_serverd(struct doctor *d)
 
 	for (i = 0; i < d->s->nr_exports; i++)
 		n += !strncmp(d->s->exports[i].dir, at, strlen(at));
-	doctor_find(d, "serverd", DOCTOR_OK,
-		    say_fmt("ibnbd-serverd runs, clients have %zu of its exports open", n), NULL);
+	doctor_find(d, "serverd", DOCTOR_OK, NULL,
+		    "ibnbd-serverd runs, clients have %zu of its exports open", n);
 	if (search && !d->s->server)
 		server_offers(search, exports_offered, &offers);
 	if (search && !(auth && !strcmp(auth, "required")))
