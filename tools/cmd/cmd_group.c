@@ -3,21 +3,10 @@
  * Groups: exports that either of two servers serves, and the other one takes over (docs/pair.md). A
  * cluster manager, systemd or a person calls these verbs; nothing here decides which server it is.
  *
- * A group is what the whole server of a host exports while the group is active here. Its records,
- * of who wrote last and of the cache epochs, are the driver's writer_file, in a directory on
- * storage that goes with the disks. So the host with the disks has the records, and nothing merges
- * them. While a group is not active no server listens: to a client the path is down, and it is
- * tried again for as long as hold= says.
- *
- * start: refuses what could end with two writers, then starts the server as server_run.c does, with
- * the records where they are. The driver reads them before it listens.
- * stop: closes the server, waits until it has closed each disk, and unloads the driver. The driver
- * is unloaded only when every write has ended, and every record is on the disk. A stop that cannot
- * prove that fails, and a cluster then fences the host.
- *
- * Nothing here keeps two hosts apart: that is done by the cluster's fencing, and by the storage,
- * which one host has at a time (DRBD, exclusive LVM, a file system that is mounted once). The name
- * of the owner in the directory finds mistakes of people.
+ * The records of a group, of who wrote last and of the cache epochs, are the driver's writer_file,
+ * in a directory on storage that goes with the disks. So the host with the disks has the records,
+ * and nothing merges them. The driver is unloaded only when every write has ended, and every record
+ * is on the disk; a stop that cannot prove that fails, and a cluster then fences the host.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -109,7 +98,7 @@ bool group_has_driver(const struct group *g, bool *listens)
 	     *search __free(free) = sysfs_attr(dir, "dev_search_path");
 	bool ours = group_writers(now, g->served) || group_writers(now, g->dir);
 
-	*listens = ours && search && *search;
+	*listens = ours && search;
 	return ours;
 }
 
@@ -171,22 +160,20 @@ static int group_driver_free(const struct group *g)
 {
 	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
 	     *search __free(free) = sysfs_attr(dir, "dev_search_path");
-	int rc = SAY_DONE;
 	bool listens;
 
-	if (sysfs_exists(dir) && !group_has_driver(g, &listens)) {
-		if (search && *search) {
-			rc = say_error(SAY_BUSY,
-				       "this host exports %s already, and can serve group %s only alone",
-				       search, g->name);
-			say_hint("systemctl disable --now ibnbd-server, or ibnbd group stop of the group that is active here: ibnbd group status");
-		} else if (sysfs_redirected() || server_unload()) {
-			rc = say_error(SAY_DRIVER,
-				       "the driver ibnbd-server is loaded with the records of another server, and cannot be unloaded");
-			say_hint("modprobe -r ibnbd-server");
-		}
+	if (!sysfs_exists(dir) || group_has_driver(g, &listens))
+		return SAY_DONE;
+	if (search) {
+		say_error(SAY_BUSY, "this host exports %s already, and can serve group %s only alone",
+			  search, g->name);
+		return say_hint("systemctl disable --now ibnbd-server, or ibnbd group stop of the group that is active here: ibnbd group status");
 	}
-	return rc;
+	if (!sysfs_redirected() && !server_unload())
+		return SAY_DONE;
+	say_error(SAY_DRIVER,
+		  "the driver ibnbd-server is loaded with the records of another server, and cannot be unloaded");
+	return say_hint("modprobe -r ibnbd-server");
 }
 
 struct group_taking {
@@ -221,13 +208,12 @@ static void group_open(size_t *exports, size_t *sessions)
 /* Behind a start that failed: is there a server all the same, or what is left of one? */
 static bool group_remains(void)
 {
-	char *file __free(free) = sysfs_path(SERVER_PARAMETERS "/dev_search_path"),
-	     *search __free(free) = sysfs_text(file);
-	bool remains = search && *search;
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
+	     *search __free(free) = sysfs_attr(dir, "dev_search_path");
 	size_t exports, sessions;
 
 	group_open(&exports, &sessions);
-	return remains || exports || sessions;
+	return search || exports || sessions;
 }
 
 /* A group that is served here already takes up its file's changes, except for its records. */
@@ -269,7 +255,6 @@ int cmd_group_start_run(struct cmd_args *a)
 
 /* ---- stop ---- */
 
-/* Waits until the driver has closed every export and every session. */
 static int group_wait_closed(const struct group *g, int64_t seconds)
 {
 	int64_t end = sysfs_now() + seconds * 1000000;
@@ -292,17 +277,15 @@ static int group_wait_closed(const struct group *g, int64_t seconds)
 static int group_unload(const struct group *g)
 {
 	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
-	int rc = SAY_DONE;
 
 	if (!sysfs_redirected() || sysfs_dry_run)
 		server_unload();
-	if (!sysfs_redirected() && !sysfs_dry_run && sysfs_exists(dir)) {
-		rc = say_error(SAY_FAILED,
-			       "group %s is closed, but the driver ibnbd-server is still loaded, so its records may be incomplete",
-			       g->name);
-		say_hint("modprobe -r ibnbd-server");
-	}
-	return rc;
+	if (sysfs_redirected() || sysfs_dry_run || !sysfs_exists(dir))
+		return SAY_DONE;
+	say_error(SAY_FAILED,
+		  "group %s is closed, but the driver ibnbd-server is still loaded, so its records may be incomplete",
+		  g->name);
+	return say_hint("modprobe -r ibnbd-server");
 }
 
 static int group_stop(const struct group *g, int64_t seconds)

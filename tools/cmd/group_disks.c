@@ -28,11 +28,6 @@
 
 /* ---- before the group is started ---- */
 
-struct disks_check {
-	const struct group *g;
-	int rc;
-};
-
 static void disks_refuse(const struct server_offer *o, const char *to, int err)
 {
 	bool drbd = !strncmp(to, "/dev/drbd", 9);
@@ -53,15 +48,14 @@ static void disks_refuse(const struct server_offer *o, const char *to, int err)
 static bool disks_check_one(const struct server_offer *o, void *arg)
 {
 	char *to __free(free) = realpath(o->path, NULL);
-	struct disks_check *check = arg;
 	struct stat st;
-	int fd;
+	int *rc = arg, fd;
 
 	if (!o->is_dir && !stat(o->path, &st)) {
 		fd = open(o->path, O_RDWR | O_CLOEXEC | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
 		if (fd < 0) {
 			disks_refuse(o, to ? to : o->path, errno);
-			check->rc = SAY_BUSY;
+			*rc = SAY_BUSY;
 		} else {
 			close(fd);
 		}
@@ -72,17 +66,15 @@ static bool disks_check_one(const struct server_offer *o, void *arg)
 int group_disks_check(const struct group *g)
 {
 	const char *search = g->c->value[SERVER_dev_search_path];
-	struct disks_check check = { g, SAY_DONE };
 	char *late __free(free) = server_offers_late(search);
+	int rc = SAY_DONE;
 
 	if (late) {
-		check.rc = say_error(SAY_NOTHING, "group %s: what %s leads to is not there",
-				     g->name, late);
-		say_hint("activate its volume group, or make its DRBD resource Primary, first");
+		say_error(SAY_NOTHING, "group %s: what %s leads to is not there", g->name, late);
+		return say_hint("activate its volume group, or make its DRBD resource Primary, first");
 	}
-	if (!check.rc)
-		server_offers(search, disks_check_one, &check);
-	return check.rc;
+	server_offers(search, disks_check_one, &rc);
+	return rc;
 }
 
 /* ---- while it is active ---- */
@@ -169,11 +161,9 @@ static int disks_wait(pid_t child, int64_t seconds)
 {
 	int64_t end = sysfs_now() + seconds * 1000000;
 	int status;
-	pid_t pid;
 
 	for (;;) {
-		pid = waitpid(child, &status, WNOHANG);
-		if (pid == child)
+		if (waitpid(child, &status, WNOHANG) == child)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : SAY_FAILED;
 		if (seconds != MAPS_FOREVER && sysfs_now() > end)
 			return -1;

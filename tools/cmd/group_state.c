@@ -41,30 +41,21 @@ static char *state_read_text(const struct group *g, const char *name)
 	return sysfs_text(path);
 }
 
-/* Is it on the file system that has this host's own configuration, and stays with this host? */
-static bool state_stays(const struct group *g)
+static int state_is_there(const struct group *g)
 {
 	char *own __free(free) = sysfs_root("/etc/ibnbd");
 	struct stat here, there;
+	int err = stat(g->dir, &there) ? errno : S_ISDIR(there.st_mode) ? 0 : ENOTDIR;
 
-	return !stat(own, &here) && !stat(g->dir, &there) && here.st_dev == there.st_dev;
-}
-
-static int state_is_there(const struct group *g)
-{
-	struct stat st;
-
-	if (!stat(g->dir, &st) && !S_ISDIR(st.st_mode)) {
-		errno = ENOTDIR;
-	} else if (!stat(g->dir, &st)) {
-		if (!state_stays(g))
-			return SAY_DONE;
+	if (err)
+		say_error(SAY_NOTHING, "state_dir %s of group %s: %s", g->dir, g->name,
+			  strerror(err));
+	else if (!stat(own, &here) && here.st_dev == there.st_dev)
 		say_error(SAY_FAILED,
 			  "state_dir %s of group %s is on this host's own file system, which does not go to the other server",
 			  g->dir, g->name);
-		return say_hint("mount the file system of the group first");
-	}
-	say_error(SAY_NOTHING, "state_dir %s of group %s: %s", g->dir, g->name, strerror(errno));
+	else
+		return SAY_DONE;
 	return say_hint("mount the file system of the group first");
 }
 
@@ -91,15 +82,17 @@ int group_state_check(const struct group *g)
 	int rc = state_is_there(g);
 	char *text __free(free) = rc ? NULL : state_read_text(g, "group");
 
-	if (!rc && !text) {
-		rc = say_error(SAY_NOTHING, "%s has no state of group %s (%s/group)", g->dir,
-			       g->name, g->dir);
-		say_hint("is its file system mounted here? For a new group: ibnbd group create %s",
-			 g->name);
-	} else if (!rc && strcmp(text, g->name)) {
+	if (rc)
+		return rc;
+	if (!text) {
+		say_error(SAY_NOTHING, "%s has no state of group %s (%s/group)", g->dir, g->name,
+			  g->dir);
+		return say_hint("is its file system mounted here? For a new group: ibnbd group create %s",
+				g->name);
+	}
+	if (strcmp(text, g->name))
 		rc = say_error(SAY_USAGE, "%s has the state of group %s, not of %s", g->dir, text,
 			       g->name);
-	}
 	return rc;
 }
 
