@@ -230,16 +230,16 @@ int cmd_map_run(struct cmd_args *a)
 		rc = map_words(a);
 	if (!rc && !e)
 		rc = map_session(a);
-	if (!rc && !e && ibnbd_mapopt_finish(&a->map, &err)) {
-		rc = say_error(SAY_USAGE, "map: %s", err.msg);
-		say_hint("ibnbd map DEVICE SESSION [PATH]..., see ibnbd help map");
-	}
-	if (!rc && save && !e && !ibnbd_map_given(&a->map, IBNBD_OPT_name)) {
-		rc = say_error(SAY_USAGE, "map: --save needs a name");
-		say_hint("--name NAME");
-	}
 	if (rc)
 		return rc;
+	if (!e && ibnbd_mapopt_finish(&a->map, &err)) {
+		say_error(SAY_USAGE, "map: %s", err.msg);
+		return say_hint("ibnbd map DEVICE SESSION [PATH]..., see ibnbd help map");
+	}
+	if (!e && save && !ibnbd_map_given(&a->map, IBNBD_OPT_name)) {
+		say_error(SAY_USAGE, "map: --save needs a name");
+		return say_hint("--name NAME");
+	}
 	asked = a->map;
 	if (!ARG(a, save_only)) {
 		/*
@@ -300,10 +300,8 @@ static int map_each(struct cmd_args *a,
 		say_sum(&sum, one(a, s, d));
 	}
 	if (ARG(a, session) && !sum.any) {
-		if (why)
-			say_error(SAY_NOTHING, "%s", why);
-		else
-			say_error(SAY_NOTHING, "session %s has no device here", VALUE(a, session));
+		say_error(SAY_NOTHING, why ? "%s" : "session %s has no device here",
+			  why ? why : VALUE(a, session));
 		return say_hint("ibnbd session list");
 	}
 	for (size_t i = 0; !map_many(a) && i < a->nr_words; i++) {
@@ -327,7 +325,6 @@ static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	int64_t wait = MAPPING_WAIT;
 	int rc = cmd_wait_for(a, &wait);
 
-	(void)s;
 	if (rc)
 		return rc;
 	if (ARG(a, all) && mapping_vital(d)) {
@@ -381,8 +378,12 @@ static void again_other_paths(const struct ibnbd_map *map, const struct state_se
 	}
 }
 
-static int again_now(struct state *s, struct state_dev *d, const struct maps_entry *e)
+static int again_now(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
+	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
+	const struct maps_entry *e = d->session && d->device_path ?
+					     maps_find_device(m, d->session, d->device_path) :
+					     NULL;
 	char line[IBNBD_MAP_LINE_MAX + 1] = "", *why __free(free) = NULL,
 	     *kname __free(free) = NULL;
 	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
@@ -412,16 +413,6 @@ static int again_now(struct state *s, struct state_dev *d, const struct maps_ent
 	return rc;
 }
 
-static int map_again(struct cmd_args *a, struct state *s, struct state_dev *d)
-{
-	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
-
-	return again_now(s, d,
-			 d->session && d->device_path ?
-				 maps_find_device(m, d->session, d->device_path) :
-				 NULL);
-}
-
 /* ---- remap ---- */
 
 static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
@@ -434,7 +425,7 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	if (map_many(a) && d->state && !strcmp(d->state, "open"))
 		return SAY_DONE;
 	if (ARG(a, force))
-		return map_again(a, s, d);
+		return again_now(a, s, d);
 	udev = settle_look(d->kname);
 	err = sysfs_write(d->dir, file, "1");
 	settle_changed(udev, !err);

@@ -54,7 +54,6 @@ static void run_sleep(double seconds)
 /* The thread may run longer than the start that created it. A second READY=1 does no harm. */
 static void *run_ready(void *unused)
 {
-	(void)unused;
 	run_sleep(RUN_FIRST_WAIT);
 	notify_send("READY=1", 7);
 	return NULL;
@@ -86,19 +85,6 @@ static char *run_name(const char *word)
 struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
 {
 	return state_dev_of(s, e->map.sessname, e->map.device_path);
-}
-
-/*
- * The driver returned EEXIST. If another process has mapped the device, that is a success. If
- * one is still mapping it, @rc stays.
- */
-static int run_taken(const struct maps_entry *e, int rc)
-{
-	struct state *s __free(state_free) = state_read();
-
-	if (maps_run_mapped(s, e))
-		rc = SAY_DONE;
-	return rc;
 }
 
 int maps_run_verify(const struct maps_entry *e)
@@ -139,7 +125,6 @@ void maps_run_shared(const struct ibnbd_map *map)
 	}
 }
 
-/* Try once. */
 static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 {
 	struct ibnbd_map map = e->map;
@@ -164,8 +149,12 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 			*why = say_dup("it is another disk");
 		}
 	}
-	if (err == EEXIST)
-		rc = run_taken(e, rc);
+	if (err == EEXIST) {
+		struct state *now __free(state_free) = state_read();
+
+		/* Another process has mapped it: a success. One that still maps it is none. */
+		rc = maps_run_mapped(now, e) ? SAY_DONE : rc;
+	}
 	if (err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT ||
 	    err == EPROTONOSUPPORT)
 		*hope = RUN_REFUSED;
@@ -173,11 +162,6 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 		printf("%s: /dev/%s\n", e->name, kname);
 	fflush(stdout);
 	return rc;
-}
-
-static bool run_power_of_two(unsigned int n)
-{
-	return !(n & (n - 1));
 }
 
 static int run_until(struct maps_entry *e, int64_t timeout)
@@ -201,7 +185,7 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 		}
 		tries++;
 		refused += hope == RUN_REFUSED;
-		if (run_power_of_two(tries)) {
+		if (!(tries & (tries - 1))) {	/* a power of two */
 			say_error(rc, "%s: cannot map %s of session %s: %s", e->name,
 				  e->map.device_path, e->map.sessname, why ? why : "?");
 			if (tries == 1 && rc == SAY_UNREACHABLE)
@@ -240,34 +224,24 @@ int maps_run_start(struct maps_entry *e, int64_t timeout)
 
 /* ---- start ---- */
 
-static int run_timeout(const struct cmd_args *a, const struct maps_entry *e, int64_t *timeout)
-{
-	*timeout = maps_start_timeout(e);
-	if (!VALUE(a, timeout) || maps_span(VALUE(a, timeout), timeout))
-		return SAY_DONE;
-	return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(a, timeout));
-}
-
 /* @driver: SAY_DONE if the driver is loaded, else the status to return. */
 static int run_start_named(struct cmd_args *a, struct maps *m, const char *word, int driver)
 {
 	char *name __free(free) = run_name(word);
 	struct maps_entry *e = maps_find(m, name);
 	int64_t timeout;
-	int rc;
 
 	if (!e) {
 		maps_say_refused(m);
-		rc = say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"",
-			       name);
-		say_hint("ibnbd maps check");
-	} else if (driver) {
-		rc = run_content(e, driver);
-	} else {
-		rc = run_timeout(a, e, &timeout);
-		rc = rc ? rc : maps_run_start(e, timeout);
+		say_error(SAY_NOTHING, "maps start: maps.conf has no usable line \"%s\"", name);
+		return say_hint("ibnbd maps check");
 	}
-	return rc;
+	if (driver)
+		return run_content(e, driver);
+	timeout = maps_start_timeout(e);
+	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &timeout))
+		return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(a, timeout));
+	return maps_run_start(e, timeout);
 }
 
 /* Is there a line that should be mapped and is not? If there is none, the driver is not loaded. */

@@ -165,10 +165,8 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 	sess = state_meant(s->srv_sessions, s->nr_srv_sessions, sizeof(*sess), state_is_session,
 			   a->words[0], &why);
 	if (!sess) {
-		if (why)
-			say_error(SAY_NOTHING, "%s", why);
-		else
-			say_error(SAY_NOTHING, "%s: no client has such a session", a->words[0]);
+		say_error(SAY_NOTHING, why ? "%s" : "%s: no client has such a session",
+			  why ? why : a->words[0]);
 		return say_hint("ibnbd session list");
 	}
 	for (size_t i = 0; !sum.rc && i < (size_t)sess->nr_paths; i++) {

@@ -378,8 +378,8 @@ int mirror_run(struct mirror *m, unsigned int mask, bool trust)
 		rc = -1;
 		said = say_dup("no leg is left to start it from");
 	}
-	if (rc)
-		say_error(SAY_FAILED, "mirror %s: cannot start it%s%s", m->conf->name,
-			  said && *said ? ": " : "", said ? said : "");
-	return rc ? SAY_FAILED : SAY_DONE;
+	if (!rc)
+		return SAY_DONE;
+	return say_error(SAY_FAILED, "mirror %s: cannot start it%s%s", m->conf->name,
+			 said && *said ? ": " : "", said ? said : "");
 }

@@ -35,12 +35,11 @@ static int policy_write(const struct policy_conf *c, const char *path)
 		say_more(POLICY_BY_HAND, from, ctl);
 		err = sysfs_store(ctl, text);
 	}
-	if (err) {
-		say_error(0, "the server does not take %s: %s; the policy before stays", path,
-			  strerror(err));
-		say_hint("its log says why: journalctl -k");
-	}
-	return say_exit_of(err);
+	if (!err)
+		return SAY_DONE;
+	say_error(say_exit_of(err), "the server does not take %s: %s; the policy before stays", path,
+		  strerror(err));
+	return say_hint("its log says why: journalctl -k");
 }
 
 /* The module does not show a policy. @why: the errno of reading it. */

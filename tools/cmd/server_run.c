@@ -100,21 +100,20 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	char *now __free(free) = sysfs_attr(dir, server_keys[id].key),
 	     *file __free(free) = say_fmt("%s/%s", dir, server_keys[id].key);
 	const char *want = server_want(c, id);
-	int rc = SAY_DONE, err;
+	int err;
 
 	/*
 	 * A driver that is older than a key has no such parameter: skip it, unless server.conf sets
 	 * the key.
 	 */
-	if (strcmp(now ? now : "", want) && (c->value[id] || sysfs_exists(file))) {
-		/* writing nothing does nothing */
-		err = sysfs_write(dir, server_keys[id].key, *want ? want : "\n");
-		if (err)
-			say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want,
-				  strerror(err));
-		rc = say_exit_of(err);
-	}
-	return rc;
+	if (!strcmp(now ? now : "", want) || (!c->value[id] && !sysfs_exists(file)))
+		return SAY_DONE;
+	/* writing nothing does nothing */
+	err = sysfs_write(dir, server_keys[id].key, *want ? want : "\n");
+	if (err)
+		say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want,
+			  strerror(err));
+	return say_exit_of(err);
 }
 
 /*
@@ -237,12 +236,10 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 	for (i = 0; i < SERVER_NR_PARAMETERS; i++)
 		looser[i] = server_loosens(c, dir, (enum server_key_id)i);
 	/* The search path has the first row, and is set after all others that are not looser. */
-	for (i = SERVER_NR_PARAMETERS - 1; i >= 0 && !rc; i--)
-		if (server_keys[i].runtime && !looser[i])
-			rc = server_set(c, dir, (enum server_key_id)i);
-	for (i = SERVER_NR_PARAMETERS - 1; i >= 0 && !rc; i--)
-		if (server_keys[i].runtime && looser[i])
-			rc = server_set(c, dir, (enum server_key_id)i);
+	for (int last = 0; last < 2; last++)
+		for (i = SERVER_NR_PARAMETERS - 1; i >= 0 && !rc; i--)
+			if (server_keys[i].runtime && looser[i] == last)
+				rc = server_set(c, dir, (enum server_key_id)i);
 	return rc ? rc : fixed;
 }
 
@@ -258,7 +255,7 @@ static void server_wait(const struct server_conf *c, const char *dir, int64_t se
 	char *now __free(free) = sysfs_attr(dir, "dev_search_path"), *late = NULL;
 	int64_t polls = seconds == MAPS_FOREVER ? INT64_MAX : seconds * SERVER_POLLS, n;
 
-	for (n = 0; !(now && *now) && *search && n <= polls; n++) {
+	for (n = 0; !now && *search && n <= polls; n++) {
 		free(late);
 		late = server_offers_late(search);
 		if (!late)
@@ -324,7 +321,6 @@ int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), 
 	return server_start(a, c, p, wait, ready, arg);
 }
 
-/* Refuses to start the server of server.conf while a group is active here. */
 static int server_alone(void *arg)
 {
 	char *group __free(free) = group_active();
@@ -348,19 +344,19 @@ int cmd_server_stop_run(struct cmd_args *a)
 {
 	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
 	struct state *s __free(state_free) = state_read();
-	int rc = SAY_DONE, err;
+	int err;
 
-	if (server_is_serverd("systemctl stop ibnbd-serverd")) {
-		rc = SAY_BUSY;
-	} else if (s->server && s->nr_exports && !ARG(a, force)) {
-		rc = say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports,
-			       s->nr_exports == 1 ? " is" : "s are");
-		say_hint("ibnbd server list; --force takes them away");
-	} else if (s->server) {
-		err = sysfs_write(dir, "dev_search_path", "\n");
-		if (err)
-			say_error(0, "cannot stop the server: %s", strerror(err));
-		rc = say_exit_of(err);
+	if (server_is_serverd("systemctl stop ibnbd-serverd"))
+		return SAY_BUSY;
+	if (!s->server)
+		return SAY_DONE;
+	if (s->nr_exports && !ARG(a, force)) {
+		say_error(SAY_BUSY, "%zu export%s open by clients", s->nr_exports,
+			  s->nr_exports == 1 ? " is" : "s are");
+		return say_hint("ibnbd server list; --force takes them away");
 	}
-	return rc;
+	err = sysfs_write(dir, "dev_search_path", "\n");
+	if (err)
+		say_error(0, "cannot stop the server: %s", strerror(err));
+	return say_exit_of(err);
 }

@@ -49,20 +49,17 @@ static const char *const tree_md[] = {
 /* Allocated. */
 static char *tree_mirror_state(const struct mirror *m)
 {
-	char *action __free(free) = m->runs ? md_attr(m->md, "sync_action") : NULL, *words;
+	char *action __free(free) = m->runs ? md_attr(m->md, "sync_action") : NULL;
 	size_t i, whole = 0;
 	int percent = m->runs ? md_progress(m->md) : -1;
 
 	for (i = 0; i < m->conf->nr; i++)
 		whole += mirror_whole(m, i);
 	if (!m->runs)
-		words = say_dup(m->md ? "not started" : "stopped");
-	else if (percent >= 0 && action)
-		words = say_fmt("%s, %s %d%%", whole < m->conf->nr ? "degraded" : "whole", action,
-				percent);
-	else
-		words = say_dup(whole < m->conf->nr ? "degraded" : "whole");
-	return words;
+		return say_dup(m->md ? "not started" : "stopped");
+	if (percent < 0 || !action)
+		return say_dup(whole < m->conf->nr ? "degraded" : "whole");
+	return say_fmt("%s, %s %d%%", whole < m->conf->nr ? "degraded" : "whole", action, percent);
 }
 
 void tree_mirror(const struct mirror *m, bool sessions)
