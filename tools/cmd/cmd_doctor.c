@@ -181,7 +181,6 @@ static char *doctor_path_hint(const char *session, const char *detail)
 		       session);
 }
 
-/* Do all paths of the session go through one port? */
 static bool doctor_shared(struct doctor *d, const struct state_session *s, bool server)
 {
 	char *hint, *why __free(free) = live_shared(s, server, &hint);
@@ -233,9 +232,10 @@ static void doctor_live(struct doctor *d)
 
 /* ---- report ---- */
 
+static const char *const doctor_words[] = { "ok", "warning", "error" };
+
 static void doctor_text(const struct doctor *d)
 {
-	static const char *const words[] = { "ok", "warning", "error" };
 	static const char *const colours[] = { "\033[32m", "\033[1;33m", "\033[1;31m" };
 	bool paint = say_coloured(stdout);
 
@@ -244,7 +244,7 @@ static void doctor_text(const struct doctor *d)
 
 		if (f->level == DOCTOR_OK && say_level < 0)
 			continue;
-		printf("%s%-7s%s  ", paint ? colours[f->level] : "", words[f->level],
+		printf("%s%-7s%s  ", paint ? colours[f->level] : "", doctor_words[f->level],
 		       paint ? "\033[0m" : "");
 		say_print("%s", f->text);
 		if (f->hint)
@@ -254,14 +254,13 @@ static void doctor_text(const struct doctor *d)
 
 static void doctor_json(const struct doctor *d)
 {
-	static const char *const words[] = { "ok", "warning", "error" };
 	struct json j;
 
 	json_list(&j, "findings");
 	for (size_t i = 0; i < d->nr; i++) {
 		json_object(&j, NULL);
 		json_text(&j, "check", d->list[i].check);
-		json_text(&j, "level", words[d->list[i].level]);
+		json_text(&j, "level", doctor_words[d->list[i].level]);
 		json_text(&j, "message", d->list[i].text);
 		json_text(&j, "hint", d->list[i].hint);
 		json_end(&j);

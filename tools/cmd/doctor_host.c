@@ -38,7 +38,6 @@ static char *host_release(void)
 	return text ? text : say_dup("?");
 }
 
-/* Is there such a file of this kernel? */
 static bool host_has(const char *release, const char *file)
 {
 	char *path __free(free) = sysfs_root("/lib/modules/%s%s", release, file);
@@ -84,19 +83,17 @@ static char *host_rpm_headers(const char *release)
 static char *host_install(const char *release)
 {
 	char *file __free(free) = host_text("/etc/os-release", ""),
-	     *text __free(free) = say_fmt("\n%s", file ? file : ""), *hint;
+	     *text __free(free) = say_fmt("\n%s", file ? file : "");
 	const char *last = strrchr(release, '-');
 
 	if (host_id_is(text, "debian") || host_id_is(text, "ubuntu"))
-		hint = say_fmt("apt install %s-headers-%s",
+		return say_fmt("apt install %s-headers-%s",
 			       last && !strcmp(last, "-pve") ? "proxmox" : "linux", release);
-	else if (host_id_is(text, "suse"))
-		hint = say_fmt("zypper install kernel-%s-devel", last ? last + 1 : "default");
-	else if (host_id_is(text, "fedora") || host_id_is(text, "rhel"))
-		hint = host_rpm_headers(release);
-	else
-		hint = say_fmt("install the headers of kernel %s", release);
-	return hint;
+	if (host_id_is(text, "suse"))
+		return say_fmt("zypper install kernel-%s-devel", last ? last + 1 : "default");
+	if (host_id_is(text, "fedora") || host_id_is(text, "rhel"))
+		return host_rpm_headers(release);
+	return say_fmt("install the headers of kernel %s", release);
 }
 
 /* The newest kernel of this host, if that is newer than the running one. Allocated, or NULL. */
@@ -134,25 +131,21 @@ static void host_no_headers(struct doctor *d, const char *release)
 
 static bool host_built(const char *release)
 {
-	static const char *const dirs[] = {
-		"/updates/dkms/",	  "/updates/",	   "/extra/", "/extra/ibnbd/",
-		"/updates/ibnbd/client/", "/weak-updates/"
-	};
-	static const char *const ends[] = { "ibnbd-client.ko", "ibnbd-client.ko.xz",
-					    "ibnbd-client.ko.zst", "ibnbd-client.ko.gz" };
+	static const char *const dirs[] = { "updates/dkms", "updates", "extra", "extra/ibnbd",
+					    "updates/ibnbd/client", "weak-updates" };
 	/* If the module is in another directory, the list of depmod has it. */
 	char *path __free(free) = sysfs_root("/lib/modules/%s/modules.dep", release),
 	     *text __free(free) = sysfs_text(path);
-	bool yes = false;
+	bool yes = text && strstr(text, "ibnbd-client.ko");
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		for (size_t j = 0; j < ARRAY_SIZE(ends); j++) {
-			char *rest __free(free) = say_fmt("%s%s", dirs[i], ends[j]);
+		char *dir __free(free) = sysfs_root("/lib/modules/%s/%s", release, dirs[i]),
+		     **names __free(sysfs_list_free) = sysfs_list(dir, NULL);
 
-			yes |= host_has(release, rest);
-		}
+		for (size_t j = 0; names[j]; j++)
+			yes |= !strncmp(names[j], "ibnbd-client.ko", strlen("ibnbd-client.ko"));
 	}
-	return yes || (text && strstr(text, "ibnbd-client.ko"));
+	return yes;
 }
 
 /*
@@ -238,7 +231,6 @@ static bool host_left_out(struct doctor *d, const char *release, const char *con
 	return d->nr != before;
 }
 
-/* The modules are neither built nor loaded: find out why. */
 static void host_not_built(struct doctor *d, const char *release)
 {
 	char *version __free(free) = host_dkms_version(),
@@ -287,7 +279,6 @@ static char *host_rebuild(const char *release)
 		       version, release, version, release);
 }
 
-/* The modules fit something else than what runs. */
 static bool host_misfit(struct doctor *d, const char *rebuild)
 {
 	char *line __free(free) = host_kmsg("disagrees about version of symbol");

@@ -108,20 +108,14 @@ static void keys_of_server(struct doctor *d, size_t good)
 			    "server.conf says auth = required, and this host has no key: all clients are refused");
 }
 
-/* The directory has mode 0700: to a user it is no key that is missing, nor a mistake. */
-static bool keys_unseen(void)
-{
-	char *why __free(free) = NULL;
-
-	return key_dir_check(&why) == EACCES && geteuid();
-}
-
 void doctor_keys(struct doctor *d)
 {
+	char *why __free(free) = NULL;
 	bool ring = keyring_there();
 	size_t good;
 
-	if (keys_unseen()) {
+	/* The directory has mode 0700: to a user it is no key that is missing, nor a mistake. */
+	if (key_dir_check(&why) == EACCES && geteuid()) {
 		doctor_find(d, "key", DOCTOR_OK, NULL,
 			    "keys are not looked at: " KEY_FILE_DIR " is root's");
 		return;

@@ -42,7 +42,6 @@ static char *exports_used(const struct state_export *e)
 	return exports_users(e->block_dev ? mapping_disk_users(dir) : mapping_file_users(e->name));
 }
 
-/* Check an export that clients have open. */
 static void exports_mapped(struct doctor *d, const struct state_export *e)
 {
 	char *used __free(free) = exports_used(e);
@@ -130,15 +129,6 @@ static void policy_anybody(struct doctor *d, const struct policy_conf *now, cons
 			    name, now->rules->nr ? "does not deny it" : "no rules");
 }
 
-/* @file: NULL: the parameter is empty, or the driver is older and has none. */
-static void doctor_writers(struct doctor *d, const char *file)
-{
-	if (!file)
-		doctor_find(d, "writers", DOCTOR_WARNING,
-			    say_dup("writer_file in " SERVER_CONF ", /var/lib/ibnbd/writers if it is not there; then: systemctl restart ibnbd-server; dmesg says why a file cannot be used"),
-			    "the server has no file that keeps who wrote last: its restart fences clients that hold writes");
-}
-
 static void doctor_policy(struct doctor *d, const char *search, const char *allow, bool proved)
 {
 	struct policy_conf *now __free(policy_conf_free) = policy_conf_running(),
@@ -197,10 +187,13 @@ void doctor_exports(struct doctor *d)
 		exports_mapped(d, &d->s->exports[i]);
 	if (search)
 		server_offers(search, exports_offered, &offers);
-	if (search && d->s->server) {
-		doctor_writers(d, writers);
+	/* without @writers the parameter is empty, or the driver is older and has none */
+	if (search && d->s->server && !writers)
+		doctor_find(d, "writers", DOCTOR_WARNING,
+			    say_dup("writer_file in " SERVER_CONF ", /var/lib/ibnbd/writers if it is not there; then: systemctl restart ibnbd-server; dmesg says why a file cannot be used"),
+			    "the server has no file that keeps who wrote last: its restart fences clients that hold writes");
+	if (search && d->s->server)
 		doctor_policy(d, search, allow, auth && !strcmp(auth, "required"));
-	}
 	if (d->s->serverd)
 		doctor_serverd(d);
 }
