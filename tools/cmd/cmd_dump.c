@@ -121,14 +121,6 @@ static void dump_parameters(struct json *j, const char *module, bool hide)
 	json_end(j);
 }
 
-static void dump_version(struct json *j, const char *module)
-{
-	char *dir __free(free) = sysfs_path("module/%s", module),
-	     *version __free(free) = sysfs_attr(dir, "version");
-
-	json_text(j, module, version);
-}
-
 int cmd_dump_run(struct cmd_args *a)
 {
 	static const char *const modules[] = { "ibtrs_core", "ibtrs_client", "ibtrs_server",
@@ -147,8 +139,12 @@ int cmd_dump_run(struct cmd_args *a)
 	json_text(&j, "tool", IBNBD_VERSION);
 	json_text(&j, "kernel", u.release);
 	json_text(&j, "machine", u.machine);
-	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
-		dump_version(&j, modules[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++) {
+		char *dir __free(free) = sysfs_path("module/%s", modules[i]),
+		     *version __free(free) = sysfs_attr(dir, "version");
+
+		json_text(&j, modules[i], version);
+	}
 	json_end(&j);
 	json_object(&j, "parameters");
 	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)

@@ -102,14 +102,6 @@ static void stat_count(int64_t n)
 		printf(" %8lld", (long long)n);
 }
 
-/* Bytes that no flush has covered: the present value, also in the report of an interval. */
-static void stat_unflushed(const struct state_dev *d, bool bytes)
-{
-	char *text __free(free) = table_size(d->unflushed_bytes, bytes);
-
-	printf(" %9s", text);
-}
-
 static void stat_text(const struct cmd_args *a, const struct state *s, struct state *old,
 		      double seconds)
 {
@@ -124,17 +116,17 @@ static void stat_text(const struct cmd_args *a, const struct state *s, struct st
 		const struct state_dev *d = &s->devs[i];
 		struct stat_line l = stat_dev(d, old);
 		char *name __free(free) = say_fmt("%s%s%s", d->kname, d->name ? " " : "",
-						  d->name ? d->name : "");
+						  d->name ? d->name : ""),
+		     *unflushed __free(free) = table_size(d->unflushed_bytes, ARG(a, bytes));
 
-		if (stat_wanted(a, d->session)) {
-			stat_name(name);
-			stat_numbers(&l, seconds, ARG(a, bytes));
-			stat_latency(l.read_ms, l.reads);
-			stat_latency(l.write_ms, l.writes);
-			stat_count(d->inflight);
-			stat_unflushed(d, ARG(a, bytes));
-			putchar('\n');
-		}
+		if (!stat_wanted(a, d->session))
+			continue;
+		stat_name(name);
+		stat_numbers(&l, seconds, ARG(a, bytes));
+		stat_latency(l.read_ms, l.reads);
+		stat_latency(l.write_ms, l.writes);
+		stat_count(d->inflight);
+		printf(" %9s\n", unflushed);	/* as it is now, also with -i */
 	}
 	if (head && s->nr_sessions)
 		printf("%-34s %10s %10s %10s %10s %8s %8s %8s %8s\n", "path", rd, rb, wr, wb,
@@ -194,9 +186,9 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 	json_end(&j);
 	json_array(&j, "paths");
 	for (size_t i = 0; i < s->nr_sessions; i++) {
-		for (size_t k = 0;
-		     k < (size_t)s->sessions[i].nr_paths && stat_wanted(a, s->sessions[i].name);
-		     k++) {
+		if (!stat_wanted(a, s->sessions[i].name))
+			continue;
+		for (size_t k = 0; k < (size_t)s->sessions[i].nr_paths; k++) {
 			const struct state_path *p = &s->sessions[i].paths[k];
 			struct stat_line l = stat_path(p, old);
 

@@ -186,7 +186,7 @@ static void watch_doubt(struct watched *o, struct mirror *m)
 static void watch_record(struct watched *o, const struct mirror *m)
 {
 	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
-	unsigned int healthy = 0, recorded = 0;
+	unsigned int healthy, recorded = 0;
 	bool kept = true;
 
 	mirror_seen(m, seen);
