@@ -183,14 +183,11 @@ int cmd_path_list_run(struct cmd_args *a)
 		return rc;
 	s = state_read();
 	some = list_sessions(a, s, &nr, &unknown);
-	for (i = 0; i < nr; i++) {
-		size_t k = (size_t)some[i].nr_paths;
-
-		paths = say_grow(paths, (n + k + 1) * sizeof(*paths));
-		if (k)
-			memcpy(paths + n, some[i].paths, k * sizeof(*paths));
-		n += k;
-	}
+	for (i = 0; i < nr; i++)
+		for (size_t j = 0; j < (size_t)some[i].nr_paths; j++) {
+			paths = say_grow(paths, (n + 1) * sizeof(*paths));
+			paths[n++] = some[i].paths[j];
+		}
 	rc = table_print(&table_paths, paths, n, a);
 	return rc ? rc : unknown;
 }

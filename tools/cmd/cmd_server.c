@@ -30,14 +30,11 @@ int cmd_server_list_run(struct cmd_args *a)
 	if (rc >= 0)
 		return rc;
 	s = state_read();
-	for (i = 0; i < s->nr_exports; i++) {
-		size_t k = (size_t)s->exports[i].nr_opens;
-
-		opens = say_grow(opens, (n + k + 1) * sizeof(*opens));
-		if (k)
-			memcpy(opens + n, s->exports[i].opens, k * sizeof(*opens));
-		n += k;
-	}
+	for (i = 0; i < s->nr_exports; i++)
+		for (size_t j = 0; j < (size_t)s->exports[i].nr_opens; j++) {
+			opens = say_grow(opens, (n + 1) * sizeof(*opens));
+			opens[n++] = s->exports[i].opens[j];
+		}
 	return table_print(&table_opens, opens, n, a);
 }
 

@@ -121,11 +121,6 @@ void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 
 /* ---- all of them ---- */
 
-static size_t tree_disk(const struct state *s, const struct state_dev *d)
-{
-	return (size_t)(d - s->devs);
-}
-
 /* Is a leg of it wanted? Its legs are added to @legs, a flag for each disk. */
 static bool tree_mirror_wanted(const struct mirror *m, const bool *wanted, bool *legs)
 {
@@ -136,7 +131,7 @@ static bool tree_mirror_wanted(const struct mirror *m, const bool *wanted, bool 
 
 		if (!m->leg[i].dev)
 			continue;
-		disk = tree_disk(m->s, m->leg[i].dev);
+		disk = (size_t)(m->leg[i].dev - m->s->devs);
 		legs[disk] = true;
 		any |= wanted[disk];
 	}
