@@ -147,10 +147,7 @@ int cmd_wait(const struct cmd_args *a, int64_t *seconds);
 int cmd_wait_for(const struct cmd_args *a, int64_t *seconds);
 /* --count, if it is given. SAY_DONE, or the exit status. */
 int cmd_count(const struct cmd_args *a, long *nr);
-/*
- * Replace words of the rnbd tool by ours: *argv gets a new array. Returns SAY_DONE, or the exit
- * status.
- */
+/* Replace words of the rnbd tool: *argv gets a new array. SAY_DONE, or the exit status. */
 int cmd_legacy(int *argc, const char ***argv);
 
 /* cli/help.c */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * doctor: checks everything between a line in maps.conf and a disk that works, and says what to do.
- */
+/* doctor: checks all between a line in maps.conf and a disk that works, and says what to do. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/doctor.h"
@@ -26,10 +24,7 @@ void doctor_find(struct doctor *d, const char *check, enum doctor_level level, c
 
 /* ---- files ---- */
 
-/*
- * One finding for each file that was refused, with the reason; then one finding for all other
- * mistakes.
- */
+/* A finding for each file that was refused, with the reason; then one for all other mistakes. */
 static void doctor_mistakes(struct doctor *d, const char *check, const struct maps *m,
 			    const char *hint, bool count)
 {
@@ -201,21 +196,18 @@ static void doctor_live(struct doctor *d)
 			const struct state_path *p = &s->paths[j];
 
 			marginal |= p->marginal;
-			if (p->up && !p->marginal)
-				continue;
-			if (p->up) {
+			if (p->up && p->marginal)
 				doctor_find(d, "path", DOCTOR_WARNING,
 					    strstr(p->state_detail, "-90") ?
 						    doctor_path_hint(s->name, p->state_detail) :
 						    say_dup("cable, port, switch, MTU of this path; if it stays up it is trusted again within a minute"),
 					    "path %s of session %s works, but failed again and again: %s",
 					    p->name, s->name, p->state_detail);
-				continue;
-			}
-			doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
-				    doctor_path_hint(s->name, p->state_detail),
-				    "path %s of session %s is down: %s", p->name, s->name,
-				    p->state_detail ? p->state_detail : "?");
+			else if (!p->up)
+				doctor_find(d, "path", s->nr_up ? DOCTOR_WARNING : DOCTOR_ERROR,
+					    doctor_path_hint(s->name, p->state_detail),
+					    "path %s of session %s is down: %s", p->name, s->name,
+					    p->state_detail ? p->state_detail : "?");
 		}
 		if (s->nr_paths == 1 && s->nr_up)
 			doctor_find(d, "path", DOCTOR_WARNING,

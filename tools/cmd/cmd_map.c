@@ -65,9 +65,7 @@ static int map_words(struct cmd_args *a)
 	return rc;
 }
 
-/*
- * If the command has a single word and no mapping option, find the line of maps.conf that it names.
- */
+/* A single word without mapping options is the name of a line of maps.conf. */
 static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **found)
 {
 	if (a->nr_words != 1 || a->map.given || a->nr_hosts)
@@ -140,10 +138,7 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, const char *
 	return rc;
 }
 
-/*
- * Refuse a name that a line of maps.conf gives to another device: two disks would get the same
- * link.
- */
+/* Refuse a name that maps.conf gives to another device: two disks would get the same link. */
 static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps *m)
 {
 	const struct maps_entry *e = *map->name ? maps_find(m, map->name) : NULL;

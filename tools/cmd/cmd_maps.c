@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * maps check, show, save, remove, tidy: the files. cmd_maps_run.c and cmd_maps_apply.c map what
- * they say.
- */
+/* maps check, show, save, remove, tidy: the files. cmd_maps_run.c and cmd_maps_apply.c map. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"
@@ -193,10 +190,7 @@ int cmd_maps_show_run(struct cmd_args *a)
 
 /* ---- save ---- */
 
-/*
- * Options of the old line that the driver does not show are kept. Their texts are still owned by
- * the old entry.
- */
+/* Keeps the options of the old line that the driver does not show. It owns their texts. */
 static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s,
 			 const struct state_dev *d)
 {

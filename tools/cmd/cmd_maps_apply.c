@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * maps apply: maps what is missing, and changes in place what can be changed. Without --prune
- * nothing is unmapped.
- */
+/* maps apply: maps what is missing, and changes in place what can be. Only --prune unmaps. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,10 +89,7 @@ static void apply_add_paths(int *rc, const struct maps_entry *e, const struct st
 	}
 }
 
-/*
- * Options that apply_told() skips: apply_adjust() changes them in place, or they say which disk it
- * is, or they are obsolete.
- */
+/* apply_adjust() changes them in place, or they say which disk it is, or they are obsolete. */
 #define APPLY_BIT(field) (1u << IBNBD_OPT_##field)
 #define APPLY_DONE \
 	(APPLY_BIT(sessname) | APPLY_BIT(device_path) | APPLY_BIT(path) | APPLY_BIT(hold) | \
@@ -164,9 +158,7 @@ static int apply_prune(struct cmd_args *a, struct maps *m, struct state *s)
 	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 
-		/*
-		 * A device without a name was mapped by hand: maps.conf does not decide about it.
-		 */
+		/* One without a name was mapped by hand: maps.conf does not decide about it. */
 		if (!d->name || !d->session || !d->device_path ||
 		    maps_find_device(m, d->session, d->device_path))
 			continue;

@@ -32,10 +32,7 @@
 #define RELEASE_UP	10	/* seconds of hold= with a path */
 #define RELEASE_DOWN	5	/* and without */
 
-/*
- * The hold= that @d gets: the limit. It is the present hold= when that is unknown or short enough,
- * or when the machine needs the device to run.
- */
+/* The hold= for @d: as it is if that is unknown or short enough, or the machine needs @d to run. */
 static int64_t release_hold(const struct state_dev *d)
 {
 	int64_t limit = d->paths_up ? RELEASE_UP : RELEASE_DOWN;
@@ -68,10 +65,7 @@ static bool release_parse(const char *line, int64_t *before, int64_t *set, const
 
 /* ---- release ---- */
 
-/*
- * The lines of an earlier release whose devices still have the hold= that it set, and need no
- * shorter one. These lines are kept in the new file. Allocated.
- */
+/* Lines to keep: their devices have the hold= that was set, and need no shorter. Allocated. */
 static char *release_still(struct state *s, const char *file)
 {
 	char *text __free(free) = sysfs_text(file), *kept = say_dup(""), *line, *rest = text;
@@ -181,7 +175,6 @@ int cmd_maps_restore_run(struct cmd_args *a)
 	struct state *s __free(state_free) = NULL;
 	int sum = SAY_DONE;
 
-	(void)a;
 	if (!text && errno != ENOENT)
 		sum = say_error(SAY_FAILED, "cannot read %s: %s", file, strerror(errno));
 	s = state_read();

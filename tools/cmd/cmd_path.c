@@ -190,10 +190,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 	return say_exit_of(err);
 }
 
-/*
- * Find the path of the session that @word names, and apply the order to it. Exactly one path must
- * match.
- */
+/* Apply the order to the path of the session that @word names: exactly one has to match. */
 static int path_one_word(struct cmd_args *a, struct state_session *sess, const char *word,
 			 struct path_order o)
 {

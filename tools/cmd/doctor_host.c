@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * doctor: are the modules built, allowed, loaded; is there an RDMA device that works; do the
- * servers answer?
- */
+/* doctor: are the modules built and loaded, does an RDMA device work, do the servers answer? */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -59,10 +56,7 @@ static bool host_id_is(const char *text, const char *word)
 	return yes;
 }
 
-/*
- * The package with the headers of an RPM distribution: the flavour of the kernel is in its release,
- * and in the name of the package. Allocated.
- */
+/* The flavour of a kernel is in its release, and in the name of the package. Allocated. */
 static char *host_rpm_headers(const char *release)
 {
 	size_t plus = strcspn(release, "+");
@@ -148,10 +142,7 @@ static bool host_built(const char *release)
 	return yes;
 }
 
-/*
- * The version of our source in DKMS, from the name of its directory: an RPM appends its release to
- * the version. Allocated; NULL: the source is not installed.
- */
+/* Of our source: an RPM appends its release. Allocated; NULL: the source is not installed. */
 static char *host_dkms_version(void)
 {
 	static const char first[] = "ibnbd-" IBNBD_VERSION;
@@ -198,10 +189,7 @@ static char *host_config_lacks(const char *release, const char *words)
 	return lacks;
 }
 
-/*
- * Does dkms.conf exclude this kernel? Then DKMS never builds modules for it. The limits are read
- * from dkms.conf, where DKMS itself reads them.
- */
+/* Does dkms.conf, where DKMS itself reads the limits, exclude this kernel? */
 static bool host_left_out(struct doctor *d, const char *release, const char *conf)
 {
 	char *min __free(free) = host_value(conf, "BUILD_EXCLUSIVE_KERNEL_MIN"),

@@ -63,10 +63,7 @@ static void keys_without_file(struct doctor *d)
 	int next;
 
 	for (size_t i = 0; names[i]; i++) {
-		/*
-		 * The names are sorted. A name with two loaded keys, present and next, is there
-		 * twice.
-		 */
+		/* The names are sorted; one with a present and a next key is there twice. */
 		if (i && !strcmp(names[i], names[i - 1]))
 			continue;
 		for (next = 0; next < 2; next++) {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * doctor: does this kernel take modules without a signature, and has the firmware the key that DKMS
- * signs with?
- */
+/* doctor: must modules be signed here, and has the firmware the key that DKMS signs with? */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/doctor.h"

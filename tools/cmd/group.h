@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A group: exports that one of two servers serves, and the records that go with their disks.
- * docs/pair.md.
- */
+/* A group: exports that one of two servers serves, with the records of their disks. docs/pair.md */
 #ifndef TOOLS_GROUP_H
 #define TOOLS_GROUP_H
 

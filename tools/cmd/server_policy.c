@@ -8,10 +8,7 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
-/*
- * policy = optional, and the file is gone: it may be about to be written anew. So the server
- * keeps the policy that it has.
- */
+/* The file may be about to be written anew. So the server keeps the policy that it has. */
 static int policy_gone(const struct policy_conf *now, const char *path)
 {
 	if (!now || !now->rules->nr)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The server is checked, started and stopped as server.conf says, or the file of a group
- * (cmd_group.c).
- */
+/* The server is checked, started and stopped as server.conf says, or the file of a group. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,10 +99,7 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	const char *want = server_want(c, id);
 	int err;
 
-	/*
-	 * A driver that is older than a key has no such parameter: skip it, unless server.conf sets
-	 * the key.
-	 */
+	/* A driver older than a key has no such parameter: skip it, unless server.conf sets it. */
 	if (!strcmp(now ? now : "", want) || (!c->value[id] && !sysfs_exists(file)))
 		return SAY_DONE;
 	/* writing nothing does nothing */
