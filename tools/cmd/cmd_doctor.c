@@ -7,7 +7,7 @@
 #include "tools/out/json.h"
 #include "tools/host/live.h"
 #include "tools/host/mapping.h"
-#include "tools/cmd/server_policy.h"
+#include "tools/cmd/server.h"
 
 #define DOCTOR_SLOW_MS	30000
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
 #include "tools/cmd/group.h"
-#include "tools/cmd/server_run.h"
+#include "tools/cmd/server.h"
 #include "tools/conf/file.h"
 #include "tools/host/mapping.h"
 #include "ibnbd/logic/export.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "tools/cmd/cmd.h"
-#include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/out/table.h"
 

@@ -2,12 +2,8 @@
 /* The server: list, exports, close, disconnect. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd/cmd.h"
-#include "tools/cmd/server_offers.h"
-#include "tools/cmd/server_policy.h"
-#include "tools/cmd/server_run.h"
+#include "tools/cmd/server.h"
 #include "tools/out/escape.h"
-#include "tools/host/state.h"
 #include "tools/out/table.h"
 
 static int server_loaded(const struct state *s)

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #include "tools/cmd/doctor.h"
 #include "tools/cmd/mirror.h"
 

@@ -12,14 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "tools/cmd/doctor.h"
-#include "tools/cmd/server_offers.h"
-#include "tools/cmd/server_policy.h"
+#include "tools/cmd/server.h"
 #include "tools/host/mapping.h"
-#include "tools/conf/policy_conf.h"
-#include "tools/conf/server_conf.h"
 
 /*
  * Join @users into one text, as "it is mounted on /a, dm-3 (vg0-data) is built on it". Frees the

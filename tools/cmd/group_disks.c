@@ -16,11 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "tools/cmd/cmd.h"
 #include "tools/cmd/group.h"
-#include "tools/cmd/server_offers.h"
-#include "tools/cmd/server_run.h"
-#include "tools/host/state.h"
+#include "tools/cmd/server.h"
 #include "tools/host/sysfs.h"
 
 #define DISKS_BLOCK	4096

@@ -9,10 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "ibnbd/logic/export.h"
-#include "tools/cmd/server_offers.h"
-#include "tools/cmd/server_run.h"
-#include "tools/conf/server_conf.h"
-#include "tools/host/state.h"
+#include "tools/cmd/server.h"
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 

@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd/server_offers.h"
-#include "tools/cmd/server_policy.h"
+#include "tools/cmd/server.h"
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 

@@ -7,9 +7,7 @@
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
 #include "tools/cmd/group.h"
-#include "tools/cmd/server_offers.h"
-#include "tools/cmd/server_policy.h"
-#include "tools/cmd/server_run.h"
+#include "tools/cmd/server.h"
 #include "tools/host/mapping.h"
 
 static void server_diags(const struct maps *m)
