@@ -124,15 +124,14 @@ char *group_active(void)
 }
 
 /*
- * NULL: the group cannot be used, which was said with the mistakes. *rc is the exit status.
- * @as_served: what is served here is meant, not what the file says by now.
+ * NULL: the group cannot be used, which was said with the mistakes: SAY_USAGE. @as_served: what is
+ * served here is meant, not what the file says by now.
  */
-static struct group *group_of(struct cmd_args *a, bool as_served, int *rc)
+static struct group *group_of(struct cmd_args *a, bool as_served)
 {
 	struct group *g = group_load(a->words[0]);
 	const struct maps *m = g ? g->c->m : NULL;
 
-	*rc = SAY_USAGE;
 	if (g && as_served && g->served)
 		g->dir = g->served;
 	if (!g || g->dir)
@@ -149,10 +148,9 @@ static struct group *group_of(struct cmd_args *a, bool as_served, int *rc)
 
 int cmd_group_create_run(struct cmd_args *a)
 {
-	int rc;
-	struct group *g __free(group_free) = group_of(a, false, &rc);
+	struct group *g __free(group_free) = group_of(a, false);
 
-	return g ? group_state_create(g) : rc;
+	return g ? group_state_create(g) : SAY_USAGE;
 }
 
 /* The driver may have been loaded, closed, with the records of another server. */
@@ -241,12 +239,12 @@ static int group_start(struct cmd_args *a, const struct group *g, struct group_t
 
 int cmd_group_start_run(struct cmd_args *a)
 {
-	int rc;
-	struct group *g __free(group_free) = group_of(a, false, &rc);
+	struct group *g __free(group_free) = group_of(a, false);
 	struct group_taking t = { .g = g, .force = ARG(a, force) };
+	int rc;
 
 	if (!g)
-		return rc;
+		return SAY_USAGE;
 	rc = group_start(a, g, &t);
 	if (rc && t.taken && !group_remains())
 		group_state_leave(g);
@@ -308,13 +306,10 @@ static int group_stop(const struct group *g, int64_t seconds)
 
 int cmd_group_stop_run(struct cmd_args *a)
 {
+	struct group *g __free(group_free) = group_of(a, true);
 	int64_t seconds = GROUP_STOP;
-	int rc;
-	struct group *g __free(group_free) = group_of(a, true, &rc);
+	int rc = g ? cmd_wait(a, &seconds) : SAY_USAGE;
 
-	if (!g)
-		return rc;
-	rc = cmd_wait(a, &seconds);
 	return rc ? rc : group_stop(g, seconds);
 }
 
@@ -380,6 +375,6 @@ int cmd_group_status_run(struct cmd_args *a)
 		return rc;
 	if (!a->nr_words)
 		return group_status_all(seconds);
-	g = group_of(a, true, &rc);
-	return g ? group_status(g, seconds) : rc;
+	g = group_of(a, true);
+	return g ? group_status(g, seconds) : SAY_USAGE;
 }
