@@ -105,14 +105,6 @@ int cmd_list_run(struct cmd_args *a)
 
 /* ---- sessions, paths ---- */
 
-static bool list_named(const struct cmd_args *a, const char *name)
-{
-	for (size_t i = 0; i < a->nr_words; i++)
-		if (escape_means(a->words[i], name))
-			return true;
-	return !a->nr_words;
-}
-
 /* The sessions of this host, then those of its clients. Allocated. */
 static struct state_session *list_both(const struct state *s, size_t *nr)
 {
@@ -131,6 +123,7 @@ static struct state_session *list_sessions(const struct cmd_args *a, const struc
 {
 	size_t all, i, j;
 	struct state_session *some = list_both(s, &all);
+	bool *wanted __free(free) = say_alloc(all);
 
 	*unknown = SAY_DONE;
 	for (i = 0; i < a->nr_words; i++) {
@@ -138,7 +131,8 @@ static struct state_session *list_sessions(const struct cmd_args *a, const struc
 		bool found = false;
 
 		for (j = 0; j < all; j++) {
-			found |= escape_means(a->words[i], some[j].name);
+			if (escape_means(a->words[i], some[j].name))
+				found = wanted[j] = true;
 			near = say_nearest(a->words[i], near, some[j].name);
 		}
 		if (found)
@@ -151,7 +145,7 @@ static struct state_session *list_sessions(const struct cmd_args *a, const struc
 			*unknown = say_error(SAY_NOTHING, "%s: no such session", a->words[i]);
 	}
 	for (i = *nr = 0; i < all; i++)
-		if (list_named(a, some[i].name))
+		if (wanted[i] || !a->nr_words)
 			some[(*nr)++] = some[i];
 	return some;
 }

@@ -41,13 +41,6 @@ static bool secure_has(const char *variable, const struct file_text *key)
 	return has;
 }
 
-static bool secure_knows(const struct file_text *key)
-{
-	return secure_has(SECURE_EFI "MokListRT" SECURE_MOK_OF, key) ||
-	       secure_has("/sys/firmware/efi/mok-variables/MokListRT", key) ||
-	       secure_has(SECURE_EFI "db-d719b2cb-3d3a-4596-a3bc-dad00e67656f", key);
-}
-
 bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 {
 	struct file_text key;
@@ -58,7 +51,9 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 		return false;
 	key = secure_read(SECURE_KEY);
 	has = key.text && key.len;
-	known = has && secure_knows(&key);
+	known = has && (secure_has(SECURE_EFI "MokListRT" SECURE_MOK_OF, &key) ||
+			secure_has("/sys/firmware/efi/mok-variables/MokListRT", &key) ||
+			secure_has(SECURE_EFI "db-d719b2cb-3d3a-4596-a3bc-dad00e67656f", &key));
 	if (known)
 		hint = say_fmt("the firmware has the key of DKMS, which these modules were not signed with: %s",
 			       rebuild);

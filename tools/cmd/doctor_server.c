@@ -31,16 +31,11 @@ static char *exports_users(char **users)
 	return all;
 }
 
-static char *exports_used(const struct state_export *e)
-{
-	char *dir __free(free) = say_fmt("%s/block_dev", e->dir);
-
-	return exports_users(e->block_dev ? mapping_disk_users(dir) : mapping_file_users(e->name));
-}
-
 static void exports_mapped(struct doctor *d, const struct state_export *e)
 {
-	char *used __free(free) = exports_used(e);
+	char *dir __free(free) = say_fmt("%s/block_dev", e->dir),
+	     *used __free(free) = exports_users(e->block_dev ? mapping_disk_users(dir) :
+							       mapping_file_users(e->name));
 	const struct state_open *o = e->opens;
 	int64_t i, writer = -1;
 

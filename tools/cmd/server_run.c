@@ -199,14 +199,6 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 	return rc;
 }
 
-/* Would server.conf's value of this key let the running server do more than it does now? */
-static bool server_loosens(const struct server_conf *c, const char *dir, enum server_key_id id)
-{
-	char *now __free(free) = sysfs_attr(dir, server_keys[id].key);
-
-	return server_conf_loosens(id, now ? now : "", server_want(c, id));
-}
-
 /*
  * Half of an access list is worse than none, and so is a new one before the exports that it was
  * written for, or an old one behind them. So the policy is put in force first, then what keeps more
@@ -225,8 +217,11 @@ static int server_apply(struct cmd_args *a, const struct server_conf *c,
 	fixed = server_fixed(a, c, dir, &unloaded);
 	if (unloaded)
 		return server_modprobe(c, p);
-	for (i = 0; i < SERVER_NR_PARAMETERS; i++)
-		looser[i] = server_loosens(c, dir, (enum server_key_id)i);
+	for (i = 0; i < SERVER_NR_PARAMETERS; i++) {
+		char *now __free(free) = sysfs_attr(dir, server_keys[i].key);
+
+		looser[i] = server_conf_loosens(i, now ? now : "", server_want(c, i));
+	}
 	/* The search path has the first row, and is set after all others that are not looser. */
 	for (int last = 0; last < 2; last++)
 		for (i = SERVER_NR_PARAMETERS - 1; i >= 0 && !rc; i--)
