@@ -48,65 +48,48 @@ static_assert(CMD_NR_OPTIONS <= 64, "struct cmd.options has 64 bits");
 
 /* ---- the command ---- */
 
-/* Copies word @nr (0 or 1) of a command's name. */
-static bool args_name_word(const char *name, size_t nr, char *out, size_t size)
-{
-	const char *blank = strchr(name, ' ');
-
-	if (nr && !blank)
-		return false;
-	if (nr)
-		snprintf(out, size, "%s", blank + 1);
-	else
-		snprintf(out, size, "%.*s", blank ? (int)(blank - name) : (int)strlen(name), name);
-	return true;
-}
-
 /*
- * The word of a command's name that stands behind @first, NULL: at its begin. False: its name does
- * not begin with @first, or has no other word.
+ * The word of a command's name that stands behind @first, NULL: at its begin. Allocated. NULL: its
+ * name does not begin with @first, or has no other word.
  */
-static bool args_next_word(const struct cmd *c, const char *first, char *out, size_t size)
+static char *args_word(const struct cmd *c, const char *first)
 {
+	size_t len = strcspn(c->name, " ");
+
 	if (!first)
-		return args_name_word(c->name, 0, out, size);
-	return args_name_word(c->name, 0, out, size) && !strcmp(out, first) &&
-	       args_name_word(c->name, 1, out, size);
+		return say_fmt("%.*s", (int)len, c->name);
+	return !strncmp(c->name, first, len) && !first[len] && c->name[len] ?
+		       say_dup(c->name + len + 1) :
+		       NULL;
 }
 
 /*
  * Expands an abbreviated @word. @first: the first word of the command, if @word is the second.
- * Returns the full word if all commands that fit have the same word there.
+ * Returns the full word, allocated, if all commands that fit have the same word there.
  */
-static const char *args_expand(const char *first, const char *word, char *out, size_t size)
+static char *args_expand(const char *first, const char *word)
 {
-	char a[32], found[32] = "";
-	size_t len = strlen(word);
+	size_t len = strlen(word), different = 0;
+	char *found __free(free) = NULL;
 	const struct cmd *c;
-	unsigned int different = 0;
 
 	for (c = commands; c->name; c++) {
-		if (!args_next_word(c, first, a, sizeof(a)))
-			continue;
-		if (!strcmp(a, word)) {
-			snprintf(out, size, "%s", a);
-			return out;
-		}
-		if (c->flags & CMD_HIDDEN || len < 2 || strncmp(a, word, len) ||
-		    !strcmp(a, found))
+		char *a __free(free) = args_word(c, first);
+
+		if (a && !strcmp(a, word))
+			return say_dup(word);
+		if (!a || c->flags & CMD_HIDDEN || len < 2 || strncmp(a, word, len) ||
+		    (found && !strcmp(a, found)))
 			continue;
 		different++;
-		snprintf(found, sizeof(found), "%s", a);
+		free(found);
+		found = say_dup(a);
 	}
-	if (different != 1)
-		return NULL;
-	snprintf(out, size, "%s", found);
-	return out;
+	return different == 1 ? say_dup(found) : NULL;
 }
 
-static const struct cmd *args_find(const char *first, const char *second)
+static const struct cmd *args_find(const char *name)
 {
-	char *name __free(free) = second ? say_fmt("%s %s", first, second) : say_dup(first);
 	const struct cmd *c;
 
 	for (c = commands; c->name; c++)
@@ -117,85 +100,61 @@ static const struct cmd *args_find(const char *first, const char *second)
 
 static void args_suggest(const char *first, const char *word)
 {
+	unsigned int best = (unsigned int)strlen(word) / 2 + 1;
+	const char *near = NULL;
 	const struct cmd *c;
-	unsigned int best = (unsigned int)strlen(word) / 2 + 1, d;
-	char a[32], found[32] = "";
 
 	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
-		if (!args_next_word(c, first, a, sizeof(a)))
-			continue;
-		d = say_distance(word, a);
-		if (d < best) {
-			best = d;
-			snprintf(found, sizeof(found), "%s", a);
-		}
+		char *a __free(free) = args_word(c, first);
+
+		if (a)
+			say_nearer(word, a, &best, &near);
+		if (a && near == a)
+			near = c->name;
 	}
-	if (*found)
-		say_hint("ibnbd %s%s%s", first ? first : "", first ? " " : "", found);
+	if (near && first)
+		say_hint("ibnbd %s", near);
+	else if (near)
+		say_hint("ibnbd %.*s", (int)strcspn(near, " "), near);
 	else
 		say_hint("ibnbd help");
 }
 
 static const struct cmd *args_command(const char **words, size_t *nr)
 {
-	static char first[32], second[32];
-	const struct cmd *c;
-	size_t subs = 0;
-	char a[32];
+	char *first __free(free) = *nr ? args_expand(NULL, words[0]) : NULL,
+	     *second __free(free) = first && *nr > 1 ? args_expand(first, words[1]) : NULL,
+	     *name __free(free) = second ? say_fmt("%s %s", first, second) : NULL;
+	const struct cmd *c = first ? args_find(name ? name : first) : NULL;
 
-	if (!*nr) {
+	if (c) {
+		*nr -= name ? 2 : 1;
+		memmove(words, words + (name ? 2 : 1), *nr * sizeof(*words));
+	} else if (!*nr) {
 		cmd_help(NULL);
-		return NULL;
-	}
-	if (!args_expand(NULL, words[0], first, sizeof(first))) {
+	} else if (!first) {
 		say_error(SAY_USAGE, "no command \"%s\"", words[0]);
 		args_suggest(NULL, words[0]);
-		return NULL;
-	}
-	for (c = commands; c->name; c++)
-		subs += args_next_word(c, first, a, sizeof(a));
-	c = args_find(first, NULL);
-	if (subs && *nr > 1 && args_expand(first, words[1], second, sizeof(second))) {
-		memmove(words, words + 2, (*nr - 2) * sizeof(*words));
-		*nr -= 2;
-		return args_find(first, second);
-	}
-	if (c) {
-		memmove(words, words + 1, --*nr * sizeof(*words));
-		return c;
-	}
-	if (*nr > 1) {
+	} else if (*nr > 1) {
 		say_error(SAY_USAGE, "%s: no command \"%s\"", first, words[1]);
 		args_suggest(first, words[1]);
 	} else {
 		say_error(SAY_USAGE, "%s: what about it?", first);
 		say_hint("ibnbd help %s", first);
 	}
-	return NULL;
+	return c;
 }
 
 /* ---- options ---- */
 
-/* Does the word begin with '-' but may be a value: a negative number? */
 static bool args_negative(const char *s)
 {
 	return s[0] == '-' && isdigit((unsigned char)s[1]);
 }
 
-static int args_by_name(const char *name, size_t len)
+static bool args_has(const struct cmd *c, int option)
 {
-	for (int i = 0; i < CMD_NR_OPTIONS; i++)
-		if (strlen(cmd_options[i].name) == len && !strncmp(cmd_options[i].name, name, len))
-			return i;
-	return -1;
-}
-
-static int args_by_letter(char c)
-{
-	for (int i = 0; i < CMD_NR_OPTIONS; i++)
-		if (cmd_options[i].letter == c)
-			return i;
-	return -1;
+	return option < CMD_NR_OPTIONS && (c->options | CMD_COMMON) >> option & 1;
 }
 
 /* Is it a key of the mapping grammar? '-' and '_' are the same, as in that grammar. */
@@ -237,28 +196,16 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 static int args_unknown_option(const struct cmd *c, const char *word, size_t len)
 {
 	char *name __free(free) = say_fmt("%.*s", (int)len, word);
-	const struct ibnbd_mapopt *o;
 	const char *near = NULL;
-	unsigned int best = 3, d;
-	size_t nr, i;
+	unsigned int best = 3;
+	size_t nr;
+	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
 
-	for (i = 0; i < CMD_NR_OPTIONS; i++) {
-		if (!((c->options | CMD_COMMON) & (uint64_t)1 << i))
-			continue;
-		d = say_distance(name, cmd_options[i].name);
-		if (d < best) {
-			best = d;
-			near = cmd_options[i].name;
-		}
-	}
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; c->flags & CMD_MAPOPTS && i < nr; i++) {
-		d = say_distance(name, o[i].key);
-		if (d < best) {
-			best = d;
-			near = o[i].key;
-		}
-	}
+	for (int i = 0; i < CMD_NR_OPTIONS; i++)
+		if (args_has(c, i))
+			say_nearer(name, cmd_options[i].name, &best, &near);
+	for (size_t i = 0; c->flags & CMD_MAPOPTS && i < nr; i++)
+		say_nearer(name, o[i].key, &best, &near);
 	if (near)
 		say_error(SAY_USAGE, "%s: no option --%s, did you mean --%s?", c->name, name, near);
 	else
@@ -269,13 +216,10 @@ static int args_unknown_option(const struct cmd *c, const char *word, size_t len
 static int args_take(struct cmd_args *a, int id, const char *value)
 {
 	if (id == CMD_color) {
-		if (!strcmp(value, "always"))
-			say_colour = SAY_ALWAYS;
-		else if (!strcmp(value, "never"))
-			say_colour = SAY_NEVER;
-		else if (!strcmp(value, "auto"))
-			say_colour = SAY_AUTO;
-		else
+		say_colour = !strcmp(value, "always") ? SAY_ALWAYS :
+			     !strcmp(value, "never")  ? SAY_NEVER :
+							SAY_AUTO;
+		if (say_colour == SAY_AUTO && strcmp(value, "auto"))
 			return say_error(SAY_USAGE, "--color=%s: auto, always or never is expected",
 					 value);
 	}
@@ -291,10 +235,13 @@ static int args_long(struct cmd_args *a, const char **argv, size_t *i, size_t nr
 {
 	const char *name = argv[*i] + 2, *eq = strchr(name, '='), *value = eq ? eq + 1 : NULL;
 	size_t len = eq ? (size_t)(eq - name) : strlen(name);
-	int id = args_by_name(name, len);
 	bool key = a->cmd->flags & CMD_MAPOPTS && args_key(name, len);
+	int id = 0;
 
-	if (!key && (id < 0 || !((a->cmd->options | CMD_COMMON) & (uint64_t)1 << id)))
+	while (id < CMD_NR_OPTIONS &&
+	       (strlen(cmd_options[id].name) != len || strncmp(cmd_options[id].name, name, len)))
+		id++;
+	if (!key && !args_has(a->cmd, id))
 		return args_unknown_option(a->cmd, name, len);
 	if (!key && !cmd_options[id].value) {
 		if (value)
@@ -318,8 +265,9 @@ static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t n
 	int id, rc;
 
 	for (p = argv[*i] + 1; *p; p++) {
-		id = args_by_letter(*p);
-		if (id < 0 || !((a->cmd->options | CMD_COMMON) & (uint64_t)1 << id)) {
+		for (id = 0; id < CMD_NR_OPTIONS && cmd_options[id].letter != *p;)
+			id++;
+		if (!args_has(a->cmd, id)) {
 			say_error(SAY_USAGE, "%s: no option -%c", a->cmd->name, *p);
 			return say_hint("ibnbd help %s", a->cmd->name);
 		}
@@ -347,7 +295,7 @@ static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t n
 static const struct cmd *args_split(size_t nr, const char **argv, const char **rest,
 				    size_t *nr_rest)
 {
-	const char **words = say_alloc((nr + 1) * sizeof(*words));
+	const char **words __free(free) = say_alloc((nr + 1) * sizeof(*words));
 	size_t i, n = 0, skip, seen = 0;
 	const struct cmd *c;
 
@@ -356,17 +304,13 @@ static const struct cmd *args_split(size_t nr, const char **argv, const char **r
 			words[n++] = argv[i];
 	if (!n && nr && (!strcmp(argv[0], "--version") || !strcmp(argv[0], "-V"))) {
 		printf("ibnbd %s\n", IBNBD_VERSION);
-		free(words);
 		exit(SAY_DONE);
 	}
-	if (!n && nr && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"))) {
-		free(words);
+	if (!n && nr && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")))
 		exit(cmd_help(NULL));
-	}
 	skip = n;
 	c = args_command(words, &n);
 	skip -= n;
-	free(words);
 	for (i = 0, *nr_rest = 0; c && i < nr; i++) {
 		if (seen < skip && (argv[i][0] != '-' || !argv[i][1]))
 			seen++;

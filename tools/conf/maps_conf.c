@@ -231,9 +231,7 @@ static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)
 {
 	maps_take_values(&e->map, &d->map, d->map.given & ~e->map.given);
 	for (int j = 0; j < MAPS_NR_OPTIONS; j++) {
-		if (!maps_given(d, j) || maps_given(e, j) ||
-		    (j == MAPS_wait && maps_given(e, MAPS_nowait)) ||
-		    (j == MAPS_nowait && maps_given(e, MAPS_wait)))
+		if (!maps_given(d, j) || maps_given(e, j) || maps_opposed(e, j))
 			continue;
 		e->given |= 1u << j;
 		e->number[j] = d->number[j];

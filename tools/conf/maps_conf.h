@@ -159,6 +159,13 @@ static inline bool maps_given(const struct maps_entry *e, enum maps_option_id id
 	return e->given & 1u << id;
 }
 
+/* Does the entry have the opposite of this option? */
+static inline bool maps_opposed(const struct maps_entry *e, enum maps_option_id id)
+{
+	return (id == MAPS_wait && maps_given(e, MAPS_nowait)) ||
+	       (id == MAPS_nowait && maps_given(e, MAPS_wait));
+}
+
 /*
  * Read @file alone, or with NULL all files of /etc/ibnbd; there a missing file counts as empty. If
  * a file is refused none of its lines is used, and that is a mistake of the whole file. Never NULL.

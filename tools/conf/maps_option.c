@@ -21,7 +21,7 @@ static_assert(MAPS_NR_OPTIONS <= 32, "struct maps_entry.given has 32 bits");
 /* A key and its value within a word. */
 struct option_word {
 	const struct maps_token *t;
-	char *key;
+	const char *key;
 	const char *value;	/* part of the token's text, NULL = there is no '=' */
 };
 
@@ -79,11 +79,13 @@ static bool option_unit(const char *v)
 /* Does a part of the link end like udev's links of partitions, with -partN? */
 static bool option_partition(const char *v)
 {
-	const char *p;
+	const char *p = v;
+	size_t n;
 
-	for (p = strstr(v, "-part"); p; p = strstr(p, "-part")) {
+	while ((p = strstr(p, "-part"))) {
 		p += 5;
-		if (*p >= '0' && *p <= '9' && strchr("/", p[strspn(p, "0123456789")]))
+		n = strspn(p, "0123456789");
+		if (n && strchr("/", p[n]))
 			return true;
 	}
 	return false;
@@ -140,46 +142,30 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
 		       bool defaults)
 {
 	const struct maps_option *o = &maps_options[id];
-	int64_t n = 0;
+	bool flag = o->kind == MAPS_FLAG;
 
 	if (defaults &&
 	    (id == MAPS_link || id == MAPS_uuid || id == MAPS_size || id == MAPS_override)) {
 		maps_bad(m, e, option_key_at(w),
 			 say_fmt("%s cannot be a default: it belongs to one device", o->key), NULL);
-		return;
-	}
-	if (maps_given(e, id)) {
+	} else if (maps_given(e, id)) {
 		maps_bad(m, e, w->t->at, say_fmt("%s is given twice", o->key), NULL);
-		return;
-	}
-	if (o->kind == MAPS_FLAG) {
-		if (w->value) {
-			maps_bad(m, e, w->t->at, say_fmt("%s takes no value", o->key),
-				 say_fmt("say just %s", o->key));
-			return;
-		}
-		if ((id == MAPS_wait && maps_given(e, MAPS_nowait)) ||
-		    (id == MAPS_nowait && maps_given(e, MAPS_wait))) {
-			maps_bad(m, e, w->t->at, say_dup("wait and nowait are opposites"), NULL);
-			return;
-		}
-		e->given |= 1u << id;
-		return;
-	}
-	if (!w->value || !*w->value) {
+	} else if (flag && w->value) {
+		maps_bad(m, e, w->t->at, say_fmt("%s takes no value", o->key),
+			 say_fmt("say just %s", o->key));
+	} else if (maps_opposed(e, id)) {
+		maps_bad(m, e, w->t->at, say_dup("wait and nowait are opposites"), NULL);
+	} else if (!flag && (!w->value || !*w->value)) {
 		maps_bad(m, e, w->t->at, say_fmt("%s needs a value", o->key),
 			 say_fmt("%s=%s: %s", o->key, o->value, o->help));
-		return;
-	}
-	if (!option_value_ok(o, w->value, &n)) {
+	} else if (!flag && !option_value_ok(o, w->value, &e->number[id])) {
 		maps_bad(m, e, option_value_at(w, 0, 0),
 			 say_fmt("%s: \"%s\" is not possible", o->key, w->value),
 			 say_dup(option_value_help(o)));
-		return;
+	} else {
+		e->given |= 1u << id;
+		e->text[id] = flag ? NULL : say_dup(w->value);
 	}
-	e->given |= 1u << id;
-	e->text[id] = say_dup(w->value);
-	e->number[id] = n;
 }
 
 /* ---- options of the grammar ---- */
@@ -191,16 +177,13 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
 static char *option_words_hint(const char *key, const char *value)
 {
 	const struct ibnbd_mapopt *o = maps_grammar(key);
-	const char *p, *near = NULL;
-	char word[32], found[32];
-	size_t len;
+	char *words __free(free) = say_dup(o && o->words ? o->words : ""), *word, *save = NULL;
+	const char *near = NULL;
 
-	for (p = o ? o->words : NULL; p && *p; p += len + (p[len] != 0)) {
-		len = strcspn(p, "|:");
-		snprintf(word, sizeof(word), "%.*s", (int)len, p);
+	for (word = strtok_r(words, "|:", &save); word; word = strtok_r(NULL, "|:", &save)) {
 		if (!strcmp(value, word))
 			return NULL;
-		near = say_nearest(value, near, word) == word ? strcpy(found, word) : near;
+		near = say_nearest(value, near, word);
 	}
 	return near ? say_fmt("did you mean \"%s\"?", near) : NULL;
 }
@@ -217,44 +200,44 @@ static bool option_many(const char *s)
 	return n > 1;
 }
 
+static void option_host(struct maps *m, struct maps_entry *e, const struct option_word *w)
+{
+	char *names __free(free) = host_names(w->value);
+	size_t i = 0;
+
+	while (i < e->nr_hosts && strcmp(e->host[i], w->value))
+		i++;
+	if (i < e->nr_hosts) {
+		maps_bad(m, e, option_value_at(w, 0, 0),
+			 say_fmt("path: \"%s\" is given twice", w->value), NULL);
+	} else if (i + e->map.nr_paths >= IBNBD_MAP_PATHS) {
+		maps_bad(m, e, option_value_at(w, 0, 0),
+			 say_fmt("more than %d paths", IBNBD_MAP_PATHS),
+			 say_dup("add the others with ibnbd path add"));
+	} else {
+		e->host_at[i] = w->t->at;
+		e->host[e->nr_hosts++] = say_dup(w->value);
+		maps_warn(m, option_value_at(w, 0, 0),
+			  say_fmt("%s must be resolved when the machine boots", names),
+			  say_dup("an address does not depend on a name service"));
+	}
+}
+
 static void option_path(struct maps *m, struct maps_entry *e, const struct option_word *w)
 {
 	struct ibtrs_addr_pair pair;
 	struct ibnbd_mapopt_err err;
 	const char *why;
-	char *names __free(free) = NULL;
 	bool bad;
 
 	e->path_at = w->t->at;
 	bad = ibtrs_addr_pair_parse(w->value, strlen(w->value), &pair, &why);
 	if (bad && host_is_name(w->value, strlen(w->value))) {
-		for (size_t i = 0; i < e->nr_hosts; i++) {
-			if (!strcmp(e->host[i], w->value)) {
-				maps_bad(m, e, option_value_at(w, 0, 0),
-					 say_fmt("path: \"%s\" is given twice", w->value), NULL);
-				return;
-			}
-		}
-		if (e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
-			maps_bad(m, e, option_value_at(w, 0, 0),
-				 say_fmt("more than %d paths", IBNBD_MAP_PATHS),
-				 say_dup("add the others with ibnbd path add"));
-			return;
-		}
-		e->host_at[e->nr_hosts] = w->t->at;
-		e->host[e->nr_hosts++] = say_dup(w->value);
-		names = host_names(w->value);
-		maps_warn(m, option_value_at(w, 0, 0),
-			  say_fmt("%s must be resolved when the machine boots", names),
-			  say_dup("an address does not depend on a name service"));
-		return;
-	}
-	if (e->nr_hosts && e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
+		option_host(m, e, w);
+	} else if (e->nr_hosts && e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
 		maps_bad(m, e, option_value_at(w, 0, 0),
 			 say_fmt("more than %d paths", IBNBD_MAP_PATHS), NULL);
-		return;
-	}
-	if (bad) {
+	} else if (bad) {
 		maps_bad(
 			m, e, option_value_at(w, 0, 0),
 			say_fmt("path: \"%.64s\": %s", w->value,
@@ -262,55 +245,41 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 			say_dup(option_many(w->value) ?
 					"path=[SOURCE,]DESTINATION is one path; several paths are several path=" :
 					"path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));
-		return;
-	}
-	if (ibnbd_mapopt_set(&e->map, "path", w->value, &err)) {
+	} else if (ibnbd_mapopt_set(&e->map, "path", w->value, &err)) {
 		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg), NULL);
-		return;
+	} else {
+		e->addr_at[e->map.nr_paths - 1] = w->t->at;
+		if (pair.src.kind != IBTRS_ADDR_NONE && ibtrs_addr_equal(&pair.src, &pair.dst))
+			maps_warn(
+				m, option_value_at(w, 0, 0),
+				say_dup("source and destination are the same: this host is its own server"),
+				NULL);
 	}
-	e->addr_at[e->map.nr_paths - 1] = w->t->at;
-	if (pair.src.kind != IBTRS_ADDR_NONE && ibtrs_addr_equal(&pair.src, &pair.dst))
-		maps_warn(
-			m, option_value_at(w, 0, 0),
-			say_dup("source and destination are the same: this host is its own server"),
-			NULL);
 }
 
 static void option_grammar(struct maps *m, struct maps_entry *e, const struct option_word *w)
 {
 	struct ibnbd_mapopt_err err;
 
-	if (!*w->value) {
+	if (!*w->value)
 		maps_bad(m, e, w->t->at, say_fmt("%s has no value", w->key), NULL);
-		return;
-	}
-	if (!strcmp(w->key, "path") || !strcmp(w->key, "server")) {
+	else if (!strcmp(w->key, "path") || !strcmp(w->key, "server"))
 		option_path(m, e, w);
-		return;
-	}
-	if (ibnbd_mapopt_set(&e->map, w->key, w->value, &err))
+	else if (ibnbd_mapopt_set(&e->map, w->key, w->value, &err))
 		maps_bad(m, e, option_value_at(w, err.pos, err.len), say_dup(err.msg),
 			 option_words_hint(w->key, w->value));
 }
 
 /* ---- any option ---- */
 
-/* Keep a word for the administrator's own tools. */
-static void option_keep(struct maps_entry *e, const char *text)
-{
-	e->own = say_grow(e->own, (e->nr_own + 1) * sizeof(*e->own));
-	e->own[e->nr_own++] = say_dup(text);
-}
-
 const struct ibnbd_mapopt *maps_grammar(const char *key)
 {
-	const struct ibnbd_mapopt *o;
-	size_t nr, i;
+	size_t nr;
+	const struct ibnbd_mapopt *o, *rows = ibnbd_mapopt_table(&nr);
 
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++)
-		if (!say_distance(key, o[i].key) || (o[i].alias && !say_distance(key, o[i].alias)))
-			return &o[i];
+	for (o = rows; o < rows + nr; o++)
+		if (!say_distance(key, o->key) || (o->alias && !say_distance(key, o->alias)))
+			return o;
 	return NULL;
 }
 
@@ -334,78 +303,61 @@ bool maps_is_option(const char *word)
 	return maps_is_access(word) || (own >= 0 && maps_options[own].kind == MAPS_FLAG);
 }
 
-static void option_try(const char *key, const char *name, bool value, unsigned int *best, char *out,
-		       size_t size)
+/* Which word of a line it is: then it is no option. NULL: it is one. */
+static const char *option_field(const struct ibnbd_mapopt *o)
 {
-	unsigned int d = say_distance(key, name);
+	size_t nr;
+	size_t id = o ? (size_t)(o - ibnbd_mapopt_table(&nr)) : IBNBD_MAPOPT_COUNT;
 
-	if (d >= *best)
-		return;
-	*best = d;
-	snprintf(out, size, "%s%s", name, value ? "=" : "");
+	return id == IBNBD_OPT_name ? "first" :
+	       id == IBNBD_OPT_device_path ? "second" :
+	       id == IBNBD_OPT_sessname ? "third" : NULL;
 }
 
 static char *option_unknown_hint(const char *key)
 {
 	unsigned int best = (unsigned int)strlen(key) / 3 + 1;
-	const struct ibnbd_mapopt *o, *found;
-	char name[64] = "", *words __free(free) = NULL, *p;
-	const char *from;
-	size_t nr, i;
-	int j;
+	size_t nr;
+	const struct ibnbd_mapopt *o, *rows = ibnbd_mapopt_table(&nr), *found;
+	const char *near = NULL, *from;
+	char *words __free(free) = NULL, *p;
 
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++) {
-		if (i == IBNBD_OPT_sessname || i == IBNBD_OPT_device_path || i == IBNBD_OPT_name)
+	for (o = rows; o < rows + nr; o++) {
+		if (option_field(o))
 			continue;
-		option_try(key, o[i].key, true, &best, name, sizeof(name));
-		if (o[i].alias)
-			option_try(key, o[i].alias, true, &best, name, sizeof(name));
+		say_nearer(key, o->key, &best, &near);
+		if (o->alias)
+			say_nearer(key, o->alias, &best, &near);
 	}
-	for (j = 0; j < MAPS_NR_OPTIONS; j++)
-		option_try(key, maps_options[j].key, maps_options[j].value != NULL, &best, name,
-			   sizeof(name));
-	if (!*name)
+	for (int j = 0; j < MAPS_NR_OPTIONS; j++)
+		say_nearer(key, maps_options[j].key, &best, &near);
+	if (!near)
 		return say_dup(
 			"ibnbd-maps.conf(5) lists all options; names of your own begin with x-");
-	snprintf(name + strcspn(name, "="), 1, "%s", "");
-	found = maps_grammar(name);
-	j = option_find_own(name);
+	found = maps_grammar(near);
 	if (!found)
-		return say_fmt("did you mean \"%s%s\"?", name,
-			       j >= 0 && maps_options[j].value ? "=" : "");
+		return say_fmt("did you mean \"%s%s\"?", near,
+			       maps_options[option_find_own(near)].value ? "=" : "");
 	if (!found->words)
-		return say_fmt("did you mean \"%s=\"?", name);
+		return say_fmt("did you mean \"%s=\"?", near);
 	/* "a:b|c" -> "a, c": the synonyms would only confuse. */
 	words = say_alloc(2 * strlen(found->words) + 1);
 	for (p = words, from = found->words; *from; from += *from == '|') {
 		p += sprintf(p, "%s%.*s", p > words ? ", " : "", (int)strcspn(from, ":|"), from);
 		from += strcspn(from, "|");
 	}
-	return say_fmt("did you mean \"%s=\"?  known values: %s", name, words);
-}
-
-static bool option_field(const char *key, const char **which)
-{
-	const struct ibnbd_mapopt *o = maps_grammar(key);
-	size_t nr;
-	size_t id = o ? (size_t)(o - ibnbd_mapopt_table(&nr)) : IBNBD_MAPOPT_COUNT;
-
-	*which = id == IBNBD_OPT_name ? "first" :
-		 id == IBNBD_OPT_device_path ? "second" :
-		 id == IBNBD_OPT_sessname ? "third" : NULL;
-	return *which;
+	return say_fmt("did you mean \"%s=\"?  known values: %s", near, words);
 }
 
 void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_token *t,
 		      bool defaults)
 {
-	const char *eq = strchr(t->text, '='), *which;
-	struct option_word w = { .t = t, .value = eq ? eq + 1 : NULL };
-	int own;
+	const char *eq = strchr(t->text, '=');
+	char *key __free(free) = say_fmt("%.*s", (int)strcspn(t->text, "="), t->text);
+	struct option_word w = { .t = t, .key = key, .value = eq ? eq + 1 : NULL };
+	const struct ibnbd_mapopt *o = maps_grammar(key);
+	int own = option_find_own(key);
 
-	w.key = say_fmt("%.*s", eq ? (int)(eq - t->text) : (int)strlen(t->text), t->text);
-	own = option_find_own(w.key);
 	if (!*w.key)
 		maps_bad(m, e, t->at,
 			 say_dup(eq ? "there is no option before '='" : "an empty word"), NULL);
@@ -414,30 +366,30 @@ void maps_take_option(struct maps *m, struct maps_entry *e, const struct maps_to
 			 say_dup("start-timeout= for the boot, io-timeout= for a request"));
 	else if (own >= 0)
 		option_own(m, e, &w, own, defaults);
-	else if (!strncmp(w.key, "x-", 2))
-		option_keep(e, t->text);
-	else if (option_field(w.key, &which))
+	else if (!strncmp(w.key, "x-", 2)) {
+		/* a word for the administrator's own tools */
+		e->own = say_grow(e->own, (e->nr_own + 1) * sizeof(*e->own));
+		e->own[e->nr_own++] = say_dup(t->text);
+	} else if (option_field(o))
 		maps_bad(m, e, option_key_at(&w),
-			 say_fmt("%s is the %s word of a line, not an option", w.key, which), NULL);
+			 say_fmt("%s is the %s word of a line, not an option", w.key,
+				 option_field(o)),
+			 NULL);
 	else if (!w.value && maps_is_access(w.key)) {
-		struct option_word access = { .t = t,
-					      .key = (char *)"access_mode",
-					      .value = t->text };
+		struct option_word access = { t, "access_mode", t->text };
 
 		option_grammar(m, e, &access);
-	} else if (!maps_grammar(w.key))
+	} else if (!o)
 		maps_bad(m, e, option_key_at(&w), say_fmt("unknown option \"%s\"", t->text),
 			 option_unknown_hint(w.key));
 	else if (!w.value)
 		maps_bad(m, e, t->at, say_fmt("%s needs a value", w.key),
-			 say_fmt("%s=%s: %s", w.key, maps_grammar(w.key)->value,
-				 maps_grammar(w.key)->help));
-	else if (defaults && maps_grammar(w.key)->flags & IBNBD_OPT_REPEAT)
+			 say_fmt("%s=%s: %s", w.key, o->value, o->help));
+	else if (defaults && o->flags & IBNBD_OPT_REPEAT)
 		maps_bad(m, e, option_key_at(&w),
 			 say_dup("path cannot be a default: it belongs to one session"), NULL);
 	else
 		option_grammar(m, e, &w);
-	free(w.key);
 }
 
 void maps_take_word(struct maps *m, struct maps_entry *e, const char *key,

@@ -155,24 +155,29 @@ int say_exit_of(int err)
 
 void say_sum(struct say_sum *sum, int rc)
 {
+	unsigned int distance = best ? say_distance(word, best) :
+				       (unsigned int)n / 3 + (n < 3 ? 1 : 2);
 	sum->rc = !sum->any || sum->rc == rc ? rc : SAY_PARTIAL;
 	sum->any = true;
 }
 
-/* Is @found similar enough to @word to be suggested? */
-static bool say_near(const char *word, const char *found)
+const char *say_nearest(const char *word, const char *best, const char *other)
 {
 	size_t n = strlen(word);
 
-	return n > 1 && say_distance(word, found) <= n / 3 + (n < 3 ? 0 : 1);
+	if (n > 1)
+		say_nearer(word, other, &distance, &best);
+	return best;
 }
 
-const char *say_nearest(const char *word, const char *best, const char *other)
+void say_nearer(const char *word, const char *other, unsigned int *distance, const char **near)
 {
-	if (!say_near(word, other) ||
-	    (best && say_distance(word, best) <= say_distance(word, other)))
-		return best;
-	return other;
+	unsigned int d = say_distance(word, other);
+
+	if (d < *distance) {
+		*distance = d;
+		*near = other;
+	}
 }
 
 /* say_error() would need memory, too. */
