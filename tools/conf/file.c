@@ -105,9 +105,7 @@ char *file_distrust(const char *path, char **hint)
 
 	*hint = NULL;
 	full = here ? say_fmt("%s/%s", here, path) : say_dup(path);
-	/*
-	 * The directories that lead to IBNBD_ROOT are not judged: the user has chosen them.
-	 */
+	/* The directories that lead to IBNBD_ROOT are not judged: the user has chosen them. */
 	return file_chain(full, strncmp(full, sysfs_prefix(), skip) ? 0 : skip, 0, hint);
 }
 
@@ -116,9 +114,7 @@ char *file_distrust(const char *path, char **hint)
 static void file_refuse(struct file_text *out, char *why, const char *hint)
 {
 	out->state = FILE_REFUSED;
-	free(out->why);
 	out->why = why;
-	free(out->hint);
 	out->hint = hint ? say_dup(hint) : NULL;
 }
 
@@ -247,18 +243,15 @@ static void file_absent(const char *path, struct file_text *out, int err)
 
 void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out)
 {
-	const char *kind;
+	int fd __free(say_close) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char *why, *hint __free(free) = NULL;
+	const char *kind;
 	struct stat st;
-	int fd;
 
 	memset(out, 0, sizeof(*out));
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		file_absent(path, out, errno);
-		return;
-	}
-	if (fstat(fd, &st)) {
+	} else if (fstat(fd, &st)) {
 		file_unreadable(out, errno);
 	} else if ((kind = file_kind(fd, &st, named))) {
 		file_refuse(out, say_fmt("cannot be read: %s", kind), NULL);
@@ -267,7 +260,6 @@ void file_read(const char *path, enum file_whose whose, bool named, struct file_
 			fcntl(fd, F_SETFL, 0);
 		file_take(fd, &st, out);
 	}
-	close(fd);
 	if (out->state != FILE_THERE || whose == FILE_HOSTS || !S_ISREG(st.st_mode))
 		return;
 	why = file_rights(&st, "it", path, &hint);
@@ -312,12 +304,10 @@ void file_mkdirs(const char *path)
 static void file_sync_dir(const char *path)
 {
 	char *dir __free(free) = file_dir_of(path);
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd __free(say_close) = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		fsync(fd);
-		close(fd);
-	}
 }
 
 static int file_put(int fd, const char *text, size_t len, mode_t mode)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Saves and forgets mappings. The files are read under the lock, so a change that another process
- * wrote in the meantime is not lost. maps_saved.c computes the new texts. A change that would make
- * another mapping lose its line is refused. Nothing is changed while a file of maps.conf is
+ * The files are read under the lock, so a change that another process wrote in the meantime is not
+ * lost. maps_saved.c computes the new texts. Nothing is changed while a file of maps.conf is
  * refused: its content is unknown then.
  */
 #include <errno.h>
@@ -39,7 +38,7 @@ static int store_failed(const char *path, const char *what, int err)
  */
 static int store_lock_open(const char *file, char **path, bool *own)
 {
-	char *real __free(free) = file ? realpath(file, NULL) : NULL, *in;
+	char *real __free(free) = file ? realpath(file, NULL) : NULL;
 	int fd;
 
 	*path = sysfs_root(STORE_LOCK);
@@ -47,10 +46,9 @@ static int store_lock_open(const char *file, char **path, bool *own)
 	fd = open(*path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	*own = fd < 0 && file && geteuid();
 	if (*own) {
-		in = file_dir_of(real ? real : file);
 		free(*path);
-		*path = in;
-		fd = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		*path = file_dir_of(real ? real : file);
+		fd = open(*path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	return fd;
 }
@@ -67,17 +65,15 @@ static char *store_lock_holder(int fd, pid_t *pid)
 {
 	struct flock lock = { .l_type = F_WRLCK };
 	char *path __free(free) = NULL, text[128];
-	ssize_t n = 0, i;
+	int cmdline __free(say_close) = -1;
+	ssize_t n, i;
 
 	*pid = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK ? lock.l_pid : 0;
 	if (*pid <= 0)		/* 0: one of another PID namespace */
 		return say_dup("a process that cannot be seen from here");
 	path = say_fmt("/proc/%d/cmdline", *pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text));
-		close(fd);
-	}
+	cmdline = open(path, O_RDONLY | O_CLOEXEC);
+	n = read(cmdline, text, sizeof(text));
 	while (n > 0 && !text[n - 1])
 		n--;
 	for (i = 0; i < n; i++)
@@ -161,14 +157,11 @@ static int store_usable(const struct maps *m)
 	return say_hint("ibnbd maps check");
 }
 
-/* Takes ownership of both texts. */
-static int store_refused(char *why, char *hint)
+static int store_refused(const char *why, const char *hint)
 {
 	say_error(SAY_USAGE, "maps.conf is not changed: %s", why);
 	if (hint)
 		say_hint("%s", hint);
-	free(why);
-	free(hint);
 	return SAY_USAGE;
 }
 
@@ -268,7 +261,7 @@ static int store_write(const struct store *t)
 /* Write all files of the change, unless another mapping would lose its line. */
 static int store_do(struct store *t, bool reload)
 {
-	char *lost, *hint;
+	char *lost __free(free) = NULL, *hint __free(free) = NULL;
 	size_t file;
 	int rc;
 
@@ -309,7 +302,7 @@ int maps_store_save(const struct maps_entry *new_entry, const char *file, bool l
 {
 	struct maps_entry e = *new_entry;
 	struct store t;
-	char *why, *hint, *line __free(free) = NULL;
+	char *why __free(free) = NULL, *hint __free(free) = NULL, *line __free(free) = NULL;
 	int rc = store_begin(&t, file);
 
 	rc = rc ? rc : store_twice(t.m, &e);
@@ -326,17 +319,13 @@ int maps_store_save(const struct maps_entry *new_entry, const char *file, bool l
 
 int maps_store_remove(const char *name, const char *file, bool reload)
 {
-	struct maps_entry *e;
+	char *why __free(free) = NULL, *hint __free(free) = NULL;
 	struct store t;
-	char *why, *hint;
-	int rc;
+	int rc = store_begin(&t, file);
+	struct maps_entry *e = rc ? NULL : maps_saved_find(&t.s, name);
 
-	rc = store_begin(&t, file);
-	if (rc)
-		return store_end(&t, rc);
-	e = maps_saved_find(&t.s, name);
 	if (!e)
-		return store_end(&t, SAY_NOTHING);
+		return store_end(&t, rc ? rc : SAY_NOTHING);
 	why = maps_saved_remove(&t.s, e, &hint);
 	rc = why ? store_refused(why, hint) : store_do(&t, reload);
 	for (size_t i = 0; !rc && i < t.m->nr; i++)
@@ -362,11 +351,7 @@ int maps_store_tidy(bool reload)
 	struct store t;
 	int rc = store_begin(&t, NULL);
 
-	if (!rc && t.unsplit) {
-		rc = store_refused(t.unsplit, t.hint);
-		t.unsplit = t.hint = NULL;
-	} else if (!rc) {
-		rc = store_do(&t, reload);
-	}
+	if (!rc)
+		rc = t.unsplit ? store_refused(t.unsplit, t.hint) : store_do(&t, reload);
 	return store_end(&t, rc);
 }

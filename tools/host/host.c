@@ -9,11 +9,16 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "tools/host/host.h"
 #include "tools/host/sysfs.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
+
+/* AF_UNSPEC: it is a GID, or none. */
+static int host_family(enum ibtrs_addr_kind kind)
+{
+	return kind == IBTRS_ADDR_IP4 ? AF_INET : kind == IBTRS_ADDR_IP6 ? AF_INET6 : AF_UNSPEC;
+}
 
 static const void *host_raw(const struct sockaddr *sa)
 {
@@ -26,7 +31,7 @@ static const void *host_raw(const struct sockaddr *sa)
 static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want,
 		       struct ibtrs_addr **out, size_t *nr, char **why)
 {
-	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM },
+	struct addrinfo hints = { .ai_family = host_family(want), .ai_socktype = SOCK_STREAM },
 			*list = NULL, *i;
 	struct ibtrs_addr one;
 	const char *reason;
@@ -40,10 +45,6 @@ static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want,
 		(*out)[(*nr)++] = one;
 		return 0;
 	}
-	if (want == IBTRS_ADDR_IP4)
-		hints.ai_family = AF_INET;
-	else if (want == IBTRS_ADDR_IP6)
-		hints.ai_family = AF_INET6;
 	name = say_fmt("%.*s", (int)len, s);
 	rc = getaddrinfo(name, NULL, &hints, &list);
 	if (rc) {
@@ -93,29 +94,18 @@ int host_resolve(const char *text, struct ibtrs_addr_pair **pairs, size_t *nr, c
 
 static bool host_same(const struct sockaddr *sa, const struct ibtrs_addr *a)
 {
-	if (!sa)
-		return false;
-	if (sa->sa_family == AF_INET)
-		return a->kind == IBTRS_ADDR_IP4 &&
-		       !memcmp(&((const struct sockaddr_in *)sa)->sin_addr, a->raw, 4);
-	return sa->sa_family == AF_INET6 && a->kind == IBTRS_ADDR_IP6 &&
-	       !memcmp(&((const struct sockaddr_in6 *)sa)->sin6_addr, a->raw, 16);
-}
-
-static bool host_unspecified(const struct ibtrs_addr *a)
-{
-	static const unsigned char zero[16];
-
-	return !memcmp(a->raw, zero, a->kind == IBTRS_ADDR_IP4 ? 4 : 16);
+	return sa && host_family(a->kind) && sa->sa_family == host_family(a->kind) &&
+	       !memcmp(host_raw(sa), a->raw, sa->sa_family == AF_INET ? 4 : 16);
 }
 
 /* Is it an address of this host? GIDs count as such, and so do addresses that cannot be checked. */
 static bool host_is_local(const struct ibtrs_addr *a)
 {
+	static const unsigned char any[16];
 	struct ifaddrs *list, *i;
 	bool found = false;
 
-	if ((a->kind != IBTRS_ADDR_IP4 && a->kind != IBTRS_ADDR_IP6) || host_unspecified(a) ||
+	if (!host_family(a->kind) || !memcmp(a->raw, any, a->kind == IBTRS_ADDR_IP4 ? 4 : 16) ||
 	    getifaddrs(&list))
 		return true;
 	for (i = list; i && !found; i = i->ifa_next)
@@ -163,7 +153,7 @@ static void host_check_named(struct maps *m, struct maps_at at, const char *text
 /* Is @a in the network of this address, so that no router is between them? */
 static bool host_beside(const struct ifaddrs *i, const struct ibtrs_addr *a)
 {
-	int family = a->kind == IBTRS_ADDR_IP4 ? AF_INET : a->kind == IBTRS_ADDR_IP6 ? AF_INET6 : 0;
+	int family = host_family(a->kind);
 	const unsigned char *mine, *mask;
 	size_t k, len = family == AF_INET ? 4 : 16;
 
@@ -186,17 +176,12 @@ static bool host_route(const struct ibtrs_addr *dst, struct sockaddr_storage *sr
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(9) };
 	bool v4 = dst->kind == IBTRS_ADDR_IP4;
 	socklen_t len = sizeof(*src);
-	bool found;
-	int fd;
+	int fd __free(say_close) = socket(host_family(dst->kind), SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	memcpy(v4 ? (void *)&four.sin_addr : (void *)&six.sin6_addr, dst->raw, v4 ? 4 : 16);
-	fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	found = fd >= 0 &&
-		!connect(fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) &&
-		!getsockname(fd, (struct sockaddr *)src, &len);
-	if (fd >= 0)
-		close(fd);
-	return found;
+	return fd >= 0 &&
+	       !connect(fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) &&
+	       !getsockname(fd, (struct sockaddr *)src, &len);
 }
 
 /* The address of this host that the path leaves by; NULL: it goes through a router, or none is. */

@@ -23,19 +23,22 @@ static char *keyring_file(const char *desc)
 }
 
 /*
- * Is it the driver's keyring? The kernel's description is TYPE;UID;GID;PERMISSIONS;NAME. The name
- * is whatever the key's maker wrote, also with ';' and newlines, so the fields count from the
- * front. A name that begins with '.' is the kernel's alone to give to a keyring.
+ * Does the kernel's description of it, TYPE;UID;GID;PERMISSIONS;NAME, begin so and end with this
+ * name? The name is whatever the key's maker wrote, also with ';' and newlines, so the fields count
+ * from the front.
  */
-static bool keyring_is_ours(key_serial_t key)
+static bool keyring_is(key_serial_t key, const char *begin, const char *name)
 {
-	static const char ours[] = "keyring;0;0;";
-	char *is __free(free) = NULL, *name;
+	char *is __free(free) = NULL, *at;
 
-	if (keyctl_describe_alloc(key, &is) < 0)
+	if (keyctl_describe_alloc(key, &is) < 0 || strncmp(is, begin, strlen(begin)))
 		return false;
-	name = strncmp(is, ours, strlen(ours)) ? NULL : strchr(is + strlen(ours), ';');
-	return name && !strcmp(name + 1, IBTRS_KEYRING);
+	at = is;
+	for (int i = 0; i < 4 && at; i++) {
+		at = strchr(at, ';');
+		at += !!at;
+	}
+	return at && !strcmp(at, name);
 }
 
 /* false: it is revoked, that of a driver that was unloaded, and only still listed. */
@@ -47,12 +50,13 @@ static bool keyring_lives(key_serial_t ring)
 /*
  * Each line of /proc/keys begins with the serial number of a key, in hex. No more of it is
  * believed: any user can make a key whose name has a newline in it, and a made-up line behind
- * that. 0: there is no such keyring.
+ * that. A name that begins with '.' is the kernel's alone to give to a keyring. 0: there is no such
+ * keyring.
  */
 static key_serial_t keyring_look(void)
 {
 	char *path __free(free) = sysfs_root("/proc/keys"), *line __free(free) = NULL, *end;
-	FILE *f = fopen(path, "re");
+	FILE *f __free(say_fclose) = fopen(path, "re");
 	key_serial_t ring = 0;
 	unsigned long id;
 	size_t size = 0;
@@ -60,15 +64,13 @@ static key_serial_t keyring_look(void)
 	while (f && !ring && getline(&line, &size, f) > 0) {
 		id = strtoul(line, &end, 16);
 		if (*end == ' ' && id && id <= INT32_MAX && strstr(end, IBTRS_KEYRING) &&
-		    keyring_is_ours((key_serial_t)id) && keyring_lives((key_serial_t)id))
+		    keyring_is((key_serial_t)id, "keyring;0;0;", IBTRS_KEYRING) &&
+		    keyring_lives((key_serial_t)id))
 			ring = (key_serial_t)id;
 	}
-	if (f)
-		fclose(f);
 	return ring;
 }
 
-/* The serial number of the keyring; 0: there is none. */
 static key_serial_t keyring_serial(void)
 {
 	static key_serial_t ring;
@@ -83,21 +85,6 @@ bool keyring_there(void)
 	return keyring_serial() > 0;
 }
 
-static bool keyring_is_key(key_serial_t key, const char *desc)
-{
-	static const char type[] = "logon;";
-	char *is __free(free) = NULL, *name;
-
-	if (keyctl_describe_alloc(key, &is) < 0)
-		return false;
-	name = strncmp(is, type, strlen(type)) ? NULL : is;
-	for (int i = 0; i < 4 && name; i++) {
-		name = strchr(name, ';');
-		name += !!name;
-	}
-	return name && !strcmp(name, desc);
-}
-
 /*
  * The serial number of a key, or -1 and errno. The driver lets no process possess its keyring, or
  * find keys in it by name, so the list is read.
@@ -108,7 +95,7 @@ static long keyring_find(const char *desc)
 	long len = keyring_there() ? keyctl_read_alloc(keyring_serial(), &list) : 0, i, key = -1;
 
 	for (i = 0; i < len / (long)sizeof(key_serial_t) && key < 0; i++)
-		if (keyring_is_key(((key_serial_t *)list)[i], desc))
+		if (keyring_is(((key_serial_t *)list)[i], "logon;", desc))
 			key = ((key_serial_t *)list)[i];
 	if (len >= 0)
 		free(list);
@@ -138,61 +125,38 @@ bool keyring_has(const char *name, bool next)
 	return sysfs_redirected() ? sysfs_exists(file) : keyring_find(desc) > 0;
 }
 
-static int keyring_store(const char *desc, const u8 *key)
+int keyring_add(const char *name, bool next, const u8 *key)
 {
-	char *file __free(free) = keyring_file(desc);
-	int fd, err = 0;
+	char *desc __free(free) = keyring_desc(name, next), *file __free(free) = keyring_file(desc);
+	int fd __free(say_close) = -1;
 
+	if (sysfs_dry_run) {
+		printf("keyctl add logon %s (from its file) " IBTRS_KEYRING "\n", desc);
+		return 0;
+	}
 	if (!keyring_there())
 		return ENOKEY;
 	if (!sysfs_redirected())
 		return keyring_put(desc, key);
 	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, key, IBTRS_KEY_LEN) != IBTRS_KEY_LEN)
-		err = errno;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-int keyring_add(const char *name, bool next, const u8 *key)
-{
-	char *desc __free(free) = keyring_desc(name, next);
-	int err = 0;
-
-	if (sysfs_dry_run)
-		printf("keyctl add logon %s (from its file) " IBTRS_KEYRING "\n", desc);
-	else
-		err = keyring_store(desc, key);
-	return err;
-}
-
-static int keyring_drop(const char *desc)
-{
-	char *file __free(free) = keyring_file(desc);
-	long key;
-
-	if (!sysfs_redirected()) {
-		key = keyring_find(desc);
-		if (key < 0 || keyctl_unlink((key_serial_t)key, keyring_serial()) < 0)
-			return errno;
-		return 0;
-	}
-	return !unlink(file) ? 0 : errno == ENOENT ? ENOKEY : errno;
+	return fd < 0 || write(fd, key, IBTRS_KEY_LEN) != IBTRS_KEY_LEN ? errno : 0;
 }
 
 int keyring_remove(const char *name, bool next)
 {
-	char *desc __free(free) = keyring_desc(name, next);
-	int err = 0;
+	char *desc __free(free) = keyring_desc(name, next), *file __free(free) = keyring_file(desc);
+	long key;
 
-	if (!sysfs_dry_run)
-		err = keyring_drop(desc);
-	else if (!keyring_has(name, next))
-		err = ENOKEY;
-	else
+	if (sysfs_dry_run && !keyring_has(name, next))
+		return ENOKEY;
+	if (sysfs_dry_run) {
 		printf("keyctl unlink logon %s " IBTRS_KEYRING "\n", desc);
-	return err;
+		return 0;
+	}
+	if (sysfs_redirected())
+		return !unlink(file) ? 0 : errno == ENOENT ? ENOKEY : errno;
+	key = keyring_find(desc);
+	return key < 0 || keyctl_unlink((key_serial_t)key, keyring_serial()) < 0 ? errno : 0;
 }
 
 static int keyring_by_name(const void *a, const void *b)
@@ -207,7 +171,7 @@ static int keyring_by_name(const void *a, const void *b)
  */
 static char **keyring_lines(void)
 {
-	FILE *f = fopen("/proc/keys", "re");
+	FILE *f __free(say_fclose) = fopen("/proc/keys", "re");
 	char **names = say_alloc(sizeof(*names)), *line __free(free) = NULL, *at;
 	size_t nr = 0, size = 0;
 
@@ -224,8 +188,6 @@ static char **keyring_lines(void)
 		names[nr++] = say_dup(at);
 		names[nr] = NULL;
 	}
-	if (f)
-		fclose(f);
 	qsort(names, nr, sizeof(*names), keyring_by_name);
 	return names;
 }

@@ -33,7 +33,7 @@ int mapping_uevents(void)
 static char *kmsg_read(void)
 {
 	char *path __free(free) = sysfs_root("/dev/kmsg"), *buf = say_alloc(16384);
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int fd __free(say_close) = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	size_t len = 0, size = 16384;
 	ssize_t n;
 
@@ -50,8 +50,6 @@ static char *kmsg_read(void)
 			buf = say_grow(buf, size);
 		}
 	}
-	if (fd >= 0)
-		close(fd);
 	buf[len] = 0;
 	return buf;
 }

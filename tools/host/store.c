@@ -14,7 +14,7 @@ int sysfs_store(const char *path, const char *text)
 {
 	size_t len = strlen(text);
 	/* (files of ibnbd-serverd are FIFOs: ENXIO if it has died, at once) */
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
+	int fd __free(say_close) = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
 	size_t done = 0;
 	ssize_t n;
 
@@ -29,18 +29,14 @@ int sysfs_store(const char *path, const char *text)
 		else
 			done += (size_t)n;
 	} while (!err && done < len);
-	close(fd);
 	return err;
 }
 
 int sysfs_barred(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd __free(say_close) = open(path, O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return errno;
-	close(fd);
-	return 0;
+	return fd < 0 ? errno : 0;
 }
 
 bool sysfs_node(const char *path, dev_t *dev)

@@ -90,19 +90,11 @@ static void udev_forget(const char *id)
 			udev_unlink_noted(names[i]);
 		}
 	}
-	for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(trees); i++) {
 		char *tree __free(free) = sysfs_root("%s", trees[i]);
 
 		nftw(tree, udev_visit, 16, FTW_PHYS);
 	}
-}
-
-/* The device of the event, as udev's files call it. Allocated; NULL: udev has not called us. */
-static char *udev_id(void)
-{
-	const char *major = getenv("MAJOR"), *minor = getenv("MINOR");
-
-	return major && minor ? say_fmt("b%s:%s", major, minor) : NULL;
 }
 
 static bool udev_recorded(const char *id)
@@ -119,7 +111,7 @@ static int64_t udev_shorter(const char *path, int64_t seconds)
 {
 	static const char key[] = "event_timeout";
 	char text[8192], *full __free(free) = sysfs_root("%s", path), *at;
-	int fd = open(full, O_RDONLY | O_CLOEXEC);
+	int fd __free(say_close) = open(full, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1), i;
 	int64_t is;
 
@@ -138,8 +130,6 @@ static int64_t udev_shorter(const char *path, int64_t seconds)
 		if (maps_span(word, &is) && is > 0 && is < seconds)
 			seconds = is;
 	}
-	if (fd >= 0)
-		close(fd);
 	return seconds;
 }
 
@@ -211,23 +201,17 @@ static void udev_print(const char *key, const char *value)
 		printf("%s=%s\n", key, value);
 }
 
-/* Frees @value. */
-static void udev_print_link(const char *key, char *value)
-{
-	udev_print(key, value);
-	free(value);
-}
-
 /* Both parts of the link in by-session, or none. */
 static void udev_print_session(const char *session, const char *device)
 {
-	char *s __free(free) = links_session(session), *d __free(free) = links_device(device);
+	char *s __free(free) = links_session(session), *d __free(free) = links_device(device),
+	     *path __free(free) = links_by_path(session, device);
 
 	if (s && d) {
 		udev_print("IBNBD_SESSION", s);
 		udev_print("IBNBD_DEVICE_LINK", d);
 	}
-	udev_print_link("IBNBD_PATH", links_by_path(session, device));
+	udev_print("IBNBD_PATH", path);
 }
 
 /*
@@ -253,9 +237,10 @@ static void udev_conf(const char *session, const char *device, bool named)
 {
 	struct maps *m __free(maps_free) = maps_load(NULL);
 	struct maps_entry *e = maps_find_device(m, session, device);
+	char *link __free(free) = e ? links_by_name(e->name) : NULL;
 
 	if (e && !named && !udev_taken(e->name))
-		udev_print_link("IBNBD_NAME", links_by_name(e->name));
+		udev_print("IBNBD_NAME", link);
 	if (e) {
 		udev_print("IBNBD_LINK", e->text[MAPS_link]);
 		udev_print("IBNBD_SCHEDULER", e->text[MAPS_scheduler]);
@@ -269,10 +254,10 @@ static void udev_names(const char *kname)
 	     *session __free(free) = sysfs_attr(own, "session"),
 	     *device __free(free) = sysfs_attr(own, "mapping_path"),
 	     *name __free(free) = sysfs_attr(own, "name"),
-	     *identity __free(free) = sysfs_attr(own, "identity"), *hash;
+	     *identity __free(free) = sysfs_attr(own, "identity"), *hash,
+	     *link __free(free) = name ? links_by_name(name) : NULL;
 
-	if (name)
-		udev_print_link("IBNBD_NAME", links_by_name(name));
+	udev_print("IBNBD_NAME", link);
 	if (session && device) {
 		udev_print_session(session, device);
 		udev_conf(session, device, name);
@@ -287,7 +272,9 @@ int main(int argc, char **argv)
 {
 	bool probe = argc > 2 && !strcmp(argv[1], "--probe"),
 	     forget = argc > 2 && !strcmp(argv[1], "--forget");
-	char *id __free(free) = udev_id();
+	const char *major = getenv("MAJOR"), *minor = getenv("MINOR");
+	/* the device of the event, as udev's files call it; NULL: udev has not called us */
+	char *id __free(free) = major && minor ? say_fmt("b%s:%s", major, minor) : NULL;
 
 	udev_kname = argc < 2 ? "/" : argv[probe || forget ? 2 : 1];
 	if (!strchr(udev_kname, '/')) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "ibnbd/logic/text.h"
 
 /* Exit codes; part of the interface, documented in ibnbd(8). */
@@ -68,9 +69,9 @@ static inline unsigned int say_distance(const char *a, const char *b)
 
 /* The one that is nearer to @word: @best (may be NULL), or @other if it is similar at all. */
 const char *say_nearest(const char *word, const char *best, const char *other);
-
 /* If @other is nearer to @word than *@distance, *@near is @other from now on. */
 void say_nearer(const char *word, const char *other, unsigned int *distance, const char **near);
+
 /* These return memory, or end the program. */
 void *say_alloc(size_t size);
 void *say_grow(void *old, size_t size);
@@ -93,6 +94,22 @@ static inline void free_at(void *at)
 	memcpy(&p, at, sizeof(p));
 	free(p);
 }
+
+static inline void say_fclose(FILE *f)
+{
+	if (f)
+		fclose(f);
+}
+
+DEFINE_FREE(say_fclose, FILE *)
+
+static inline void say_close(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+DEFINE_FREE(say_close, int)
 
 /*
  * The text as one word of a shell, in '' or, with bytes that a terminal must not see, in $''.
