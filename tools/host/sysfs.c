@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The only access to /sys, and to the other files of the host that are read.
- *
- * Reading returns whole attributes, without the newline; what cannot be read is NULL or
- * SYSFS_UNKNOWN, never a guess. An order is written to its file; in a dry run it is printed
- * instead. Errors are returned as errno, and the caller words the message. IBNBD_SYSFS and
- * IBNBD_ROOT put everything below other roots: so a copied tree can be read, and the tests have a
- * kernel of their own.
+ * The only access to /sys, and to the other files of the host that are read. What cannot be read is
+ * NULL or SYSFS_UNKNOWN, never a guess. Errors are returned as errno, and the caller words the
+ * message.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -120,15 +115,19 @@ char *sysfs_attr(const char *dir, const char *name)
 
 int64_t sysfs_attr_num(const char *dir, const char *name)
 {
-	char *text __free(free) = sysfs_attr(dir, name), *end = NULL;
-	int64_t n = SYSFS_UNKNOWN;
+	char *text __free(free) = sysfs_attr(dir, name), *end = text;
+	int64_t n = text ? strtoll(text, &end, 10) : 0;
 
-	if (text) {
-		n = strtoll(text, &end, 10);
-		if (end == text)
-			n = SYSFS_UNKNOWN;
-	}
-	return n;
+	return end == text ? SYSFS_UNKNOWN : n;
+}
+
+bool sysfs_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	while (n && dir[n - 1] == '/')
+		n--;
+	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
 }
 
 char *sysfs_link(const char *path)
@@ -147,6 +146,13 @@ char *sysfs_link(const char *path)
 static int sysfs_not_hidden(const struct dirent *d)
 {
 	return d->d_name[0] != '.';
+}
+
+int sysfs_is_conf(const struct dirent *d)
+{
+	size_t len = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && len > 5 && !strcmp(d->d_name + len - 5, ".conf");
 }
 
 static int sysfs_not_dots(const struct dirent *d)
@@ -179,21 +185,10 @@ char **sysfs_list(const char *path, size_t *nr)
 
 char **sysfs_list_conf(const char *path, size_t *nr)
 {
-	char **names = sysfs_list(path, NULL);
-	size_t i, n = 0, len;
+	char **names = list_those(path, nr, sysfs_is_conf);
 
-	for (i = 0; names[i]; i++) {
-		len = strlen(names[i]);
-		if (len > 5 && !strcmp(names[i] + len - 5, ".conf")) {
-			names[i][len - 5] = 0;
-			names[n++] = names[i];
-		} else {
-			free(names[i]);
-		}
-	}
-	names[n] = NULL;
-	if (nr)
-		*nr = n;
+	for (size_t i = 0; names[i]; i++)
+		names[i][strlen(names[i]) - strlen(".conf")] = 0;
 	return names;
 }
 

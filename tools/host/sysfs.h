@@ -7,6 +7,7 @@
 #ifndef TOOLS_SYSFS_H
 #define TOOLS_SYSFS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,8 @@ char *sysfs_text(const char *path);
 /* The attribute @name of directory @dir: text ("" counts as none), or NULL. */
 char *sysfs_attr(const char *dir, const char *name);
 int64_t sysfs_attr_num(const char *dir, const char *name);
+/* Is @path the same as @dir, or below it? Neither is looked at. */
+bool sysfs_below(const char *path, const char *dir);
 /* Last component of the path that the link points to, allocated, or NULL. */
 char *sysfs_link(const char *path);
 
@@ -44,6 +47,7 @@ char *sysfs_link(const char *path);
 char **sysfs_list(const char *path, size_t *nr);
 /* Of the files NAME.conf of a directory the NAMEs, without those that begin with a dot. */
 char **sysfs_list_conf(const char *path, size_t *nr);
+int sysfs_is_conf(const struct dirent *d);	/* is it one of them? */
 char **sysfs_list_all(const char *path);	/* what begins with a dot, too */
 void sysfs_list_free(char **names);
 DEFINE_FREE(sysfs_list_free, char **)

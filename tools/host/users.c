@@ -74,7 +74,6 @@ static void users_add(struct users *u, char *text)
 	u->list[u->nr] = NULL;
 }
 
-/* The block device of a directory in sysfs. */
 static void users_add_dev(struct users_devs *d, const char *dir)
 {
 	char *dev __free(free) = sysfs_attr(dir, "dev");
@@ -162,23 +161,18 @@ static void users_btrfs(struct users *u)
 	for (size_t i = 0; fs[i]; i++) {
 		char *path __free(free) = say_fmt("%s/%s/devices", top, fs[i]),
 		     **names __free(sysfs_list_free) = sysfs_list(path, NULL);
-		struct users_devs all = { 0 };
+		size_t before = u->mates.nr;
 		bool ours = false;
 
 		for (size_t j = 0; names[j]; j++) {
 			char *dir __free(free) = say_fmt("%s/%s", path, names[j]);
 
-			users_add_dev(&all, dir);
+			users_add_dev(&u->mates, dir);
 		}
-		for (size_t j = 0; j < all.nr; j++)
-			ours |= users_has(&u->devs, all.list[j]);
-		if (ours) {
-			u->mates.list =
-				say_grow(u->mates.list, (u->mates.nr + all.nr) * sizeof(*all.list));
-			memcpy(u->mates.list + u->mates.nr, all.list, all.nr * sizeof(*all.list));
-			u->mates.nr += all.nr;
-		}
-		free(all.list);
+		for (size_t j = before; j < u->mates.nr; j++)
+			ours |= users_has(&u->devs, u->mates.list[j]);
+		if (!ours)
+			u->mates.nr = before;
 	}
 }
 
@@ -196,29 +190,16 @@ static bool users_mounted(const struct users *u, struct libmnt_fs *fs)
 	return found;
 }
 
-/* Does @path lie below @target? */
-static bool users_below(const char *path, const char *target)
-{
-	size_t n = strlen(target);
-
-	while (n && target[n - 1] == '/')
-		n--;
-	return !strncmp(path, target, n) && (!path[n] || path[n] == '/');
-}
-
 /* May stat() of @path wait? The innermost mount counts. */
 static bool users_waits(const struct users_ns *ns, const char *path)
 {
-	size_t i, len = 0;
-	bool waits = false;
+	const struct users_place *p, *at = NULL;
 
-	for (i = 0; i < ns->nr; i++)
-		if (strlen(ns->places[i].target) >= len &&
-		    users_below(path, ns->places[i].target)) {
-			len = strlen(ns->places[i].target);
-			waits = ns->places[i].waits;
-		}
-	return waits;
+	for (p = ns->places; p < ns->places + ns->nr; p++)
+		if (sysfs_below(path, p->target) &&
+		    (!at || strlen(p->target) >= strlen(at->target)))
+			at = p;
+	return at && at->waits;
 }
 
 static bool users_is_remote(struct libmnt_fs *fs)
@@ -226,7 +207,7 @@ static bool users_is_remote(struct libmnt_fs *fs)
 	static const char *const types[] = { "fuse", "ceph", "lustre", "autofs", "virtiofs" };
 	const char *type = mnt_fs_get_fstype(fs);
 
-	for (size_t i = 0; type && i < sizeof(types) / sizeof(*types); i++)
+	for (size_t i = 0; type && i < ARRAY_SIZE(types); i++)
 		if (!strncmp(type, types[i], strlen(types[i])))
 			return true;
 	return mnt_fs_is_netfs(fs);
@@ -259,11 +240,9 @@ static void users_keep(struct users *u, struct libmnt_fs *fs)
 static unsigned long users_ns_ino(const char *dir)
 {
 	char *path __free(free) = say_fmt("%s/ns/mnt", dir), *to __free(free) = sysfs_link(path);
-	unsigned long ino = 0;
+	unsigned long ino;
 
-	if (!to || sscanf(to, "mnt:[%lu]", &ino) != 1)
-		ino = 0;
-	return ino;
+	return to && sscanf(to, "mnt:[%lu]", &ino) == 1 ? ino : 0;
 }
 
 static struct libmnt_table *users_table(const char *dir)
@@ -356,26 +335,6 @@ static bool users_in_time(struct users *u)
 	return false;
 }
 
-/* Call @one for each process while there is time. */
-static void users_each_process(struct users *u, void (*one)(struct users *u, const char *dir,
-							     const char *pid))
-{
-	char *proc __free(free) = sysfs_root("/proc"),
-	     **names __free(sysfs_list_free) = sysfs_list(proc, NULL);
-
-	for (size_t i = 0; names[i]; i++) {
-		char *dir __free(free) = say_fmt("%s/%s", proc, names[i]);
-
-		if (!names[i][strspn(names[i], "0123456789")] && users_in_time(u))
-			one(u, dir, names[i]);
-	}
-}
-
-static void users_look_at_ns(struct users *u, const char *dir, const char *pid)
-{
-	users_ns(u, dir, pid);
-}
-
 /* Is @path the file of this entry in the server's ctl/devices, with or without "#2"? */
 static bool users_is_file(const char *path, const char *entry)
 {
@@ -444,8 +403,8 @@ static void users_process(struct users *u, const char *dir, const char *pid)
 	char *fds __free(free) = say_fmt("%s/fd", dir),
 	     **names __free(sysfs_list_free) = sysfs_list(fds, NULL);
 	const struct users_ns *ns = users_ns(u, dir, pid);
-	char path[PATH_MAX];
 	bool found = false, here = ns == &u->ns[0];
+	char path[PATH_MAX];
 
 	for (size_t i = 0; names[i] && !found && users_in_time(u); i++) {
 		char *fd __free(free) = say_fmt("%s/%s", fds, names[i]);
@@ -456,12 +415,30 @@ static void users_process(struct users *u, const char *dir, const char *pid)
 		char *who __free(free) = users_who(dir, pid),
 		     *group __free(free) = sysfs_attr(dir, "cgroup");
 
-		if (here && users_below(path, "/dev"))
+		if (here && sysfs_below(path, "/dev"))
 			users_add(u, say_fmt("%s has it open", who));
 		else
 			users_add(u, say_fmt("%s has it open as %s%s", who, path,
 					     here ? "" : " in another mount namespace"));
 		u->nr_udev += group && strstr(group, "/systemd-udevd.service");
+	}
+}
+
+/* Look at the mounts of each process, and at its files if @files, while there is time. */
+static void users_processes(struct users *u, bool files)
+{
+	char *proc __free(free) = sysfs_root("/proc"),
+	     **names __free(sysfs_list_free) = sysfs_list(proc, NULL);
+
+	for (size_t i = 0; names[i]; i++) {
+		char *dir __free(free) = say_fmt("%s/%s", proc, names[i]);
+
+		if (names[i][strspn(names[i], "0123456789")] || !users_in_time(u))
+			continue;
+		if (files)
+			users_process(u, dir, names[i]);
+		else
+			users_ns(u, dir, names[i]);
 	}
 }
 
@@ -471,15 +448,18 @@ static void users_tell_kept(struct users *u)
 	size_t i, j;
 
 	for (i = 0; i < u->nr_kept; i++) {
-		for (j = 0; j < u->nr_ns && u->ns[j].ino != u->kept[i].ino; j++)
-			;
+		for (j = 0; j < u->nr_ns && u->ns[j].ino != u->kept[i].ino;)
+			j++;
 		if (j == u->nr_ns)
 			users_add(u, say_fmt("it may be mounted in the mount namespace that %s keeps, which has no process: nsenter --mount=%s findmnt",
 					     u->kept[i].target, u->kept[i].target));
 	}
 }
 
-static void users_find(struct users *u, const char *dir)
+enum users_where { USERS_HERE, USERS_ALL_MOUNTS, USERS_FILES };
+
+/* USERS_ALL_MOUNTS: the mounts of all namespaces, if ours shows no user; USERS_FILES: all. */
+static void users_find(struct users *u, const char *dir, enum users_where where)
 {
 	char *self __free(free) = sysfs_root("/proc/self");
 	struct libmnt_table *table = users_table(self);
@@ -494,13 +474,8 @@ static void users_find(struct users *u, const char *dir)
 	users_mounts(u, table, NULL);
 	users_swap(u);
 	mnt_unref_table(table);
-}
-
-static void users_find_everywhere(struct users *u, const char *dir)
-{
-	users_find(u, dir);
-	if (!u->nr)
-		users_each_process(u, users_look_at_ns);
+	if (where == USERS_FILES || (where == USERS_ALL_MOUNTS && !u->nr))
+		users_processes(u, where == USERS_FILES);
 }
 
 static void users_free(struct users *u)
@@ -533,8 +508,7 @@ char **mapping_users(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find(&u, d->dir);
-	users_each_process(&u, users_process);
+	users_find(&u, d->dir, USERS_FILES);
 	if (!u.nr)
 		users_tell_kept(&u);
 	return users_taken(&u);
@@ -544,7 +518,7 @@ char **mapping_disk_users(const char *dir)
 {
 	struct users u;
 
-	users_find_everywhere(&u, dir);
+	users_find(&u, dir, USERS_ALL_MOUNTS);
 	return users_taken(&u);
 }
 
@@ -561,7 +535,7 @@ bool mapping_built_upon(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find_everywhere(&u, d->dir);
+	users_find(&u, d->dir, USERS_ALL_MOUNTS);
 	users_free(&u);
 	return u.nr;
 }
@@ -570,8 +544,7 @@ bool mapping_only_udev(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find(&u, d->dir);
-	users_each_process(&u, users_process);
+	users_find(&u, d->dir, USERS_FILES);
 	users_free(&u);
 	return u.nr && u.nr == u.nr_udev;
 }
@@ -580,7 +553,7 @@ bool mapping_vital(const struct state_dev *d)
 {
 	struct users u;
 
-	users_find(&u, d->dir);
+	users_find(&u, d->dir, USERS_HERE);
 	users_free(&u);
 	return u.vital;
 }
