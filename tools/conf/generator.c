@@ -34,13 +34,12 @@
 static void generator_log(const char *fmt, const char *what)
 {
 	char *path __free(free) = sysfs_root("/dev/kmsg");
-	FILE *f = fopen(path, "ae");
+	FILE *f __free(say_fclose) = fopen(path, "ae");
 
 	if (f) {
 		fputs("<4>ibnbd-generator: ", f);
 		fprintf(f, fmt, what);
 		fputc('\n', f);
-		fclose(f);
 	}
 }
 
@@ -52,12 +51,11 @@ static bool generator_off(void)
 	bool off = false, early = sysfs_exists(initrd);
 
 	while ((word = strsep(&rest, " \n"))) {
-		if (!strncmp(word, "ibnbd=", 6))
-			off = !strcmp(word + 6, "no") || !strcmp(word + 6, "0") ||
-			      !strcmp(word + 6, "off");
-		if (early && !strncmp(word, "rd.ibnbd=", 9))
-			off = !strcmp(word + 9, "no") || !strcmp(word + 9, "0") ||
-			      !strcmp(word + 9, "off");
+		const char *value = word + strcspn(word, "=");
+
+		if (!strncmp(word, "ibnbd=", 6) || (early && !strncmp(word, "rd.ibnbd=", 9)))
+			off = !strcmp(value, "=no") || !strcmp(value, "=0") ||
+			      !strcmp(value, "=off");
 	}
 	return off;
 }
@@ -69,7 +67,6 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 	     *path __free(free) = say_fmt("%s/50-maps.conf", sub);
 	char *device __free(free) = NULL, *session __free(free) = NULL;
 	FILE *f;
-	int rc;
 
 	mkdir(sub, 0755);
 	f = fopen(path, "we");
@@ -98,15 +95,7 @@ static int generator_dropin(const char *dir, const char *unit, const struct maps
 		fprintf(f, "TimeoutStartSec=%lld\n", (long long)timeout + 60);
 	else if (maps_given(e, MAPS_wait))
 		fprintf(f, "TimeoutStartSec=infinity\n");
-	rc = fclose(f);
-	return rc != 0;
-}
-
-/* Can the names be written into a unit? '%' begins a specifier there. */
-static bool generator_plain(const struct maps_entry *e)
-{
-	return !strchr(e->map.device_path, '%') && !strchr(e->map.sessname, '%') &&
-	       !strchr(e->map.device_path, '\\');
+	return fclose(f) != 0;
 }
 
 static int generator_entry(const char *dir, const char *wants, const struct maps_entry *e)
@@ -115,9 +104,10 @@ static int generator_entry(const char *dir, const char *wants, const struct maps
 	     *unit __free(free) = say_fmt("ibnbd-map@%s.service", instance),
 	     *link __free(free) = say_fmt("%s/%s", wants, unit);
 	struct maps_entry plain = *e;
-	int rc = 0;
+	int rc;
 
-	if (!generator_plain(e)) {
+	/* '%' begins a specifier in a unit */
+	if (strpbrk(e->map.device_path, "%\\") || strchr(e->map.sessname, '%')) {
 		snprintf(plain.map.device_path, sizeof(plain.map.device_path), "a device");
 		snprintf(plain.map.sessname, sizeof(plain.map.sessname), "a session");
 	}
@@ -132,12 +122,12 @@ static int generator_entry(const char *dir, const char *wants, const struct maps
 /* The kernel's log takes few lines from us at a time: write only the first mistakes. */
 static void generator_mistakes(const struct maps *m)
 {
-	size_t i, line, col, told = 0;
+	size_t i, told = 0;
 
 	for (i = 0; i < m->nr_diags && told < GENERATOR_TOLD; i++) {
 		const struct maps_diag *d = &m->diags[i];
 		const struct maps_file *f = &m->files[d->at.file];
-		char *text __free(free) = NULL;
+		char *text __free(free) = NULL, *where __free(free) = NULL;
 
 		if (d->level != MAPS_ERROR)
 			continue;
@@ -145,8 +135,8 @@ static void generator_mistakes(const struct maps *m)
 			text = say_fmt("%s: %s%s", f->path, d->msg,
 				       f->refused ? "; nothing of it is mapped" : "");
 		} else {
-			maps_place(m, d->at, &line, &col);
-			text = say_fmt("%s:%zu: %s; the line is left out", f->path, line, d->msg);
+			where = maps_where(m, d->at);
+			text = say_fmt("%s: %s; the line is left out", where, d->msg);
 		}
 		generator_log("%s", text);
 		told++;

@@ -7,15 +7,7 @@
 #include <string.h>
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
-
-/* FILE:LINE for a message. Slow: it counts the lines of the file up to @at. */
-static char *check_where(const struct maps *m, struct maps_at at)
-{
-	size_t line, col;
-
-	maps_place(m, at, &line, &col);
-	return say_fmt("%s:%zu", m->files[at.file].path, line);
-}
+#include "tools/host/sysfs.h"
 
 static bool check_same_session(const struct maps_entry *a, const struct maps_entry *b)
 {
@@ -32,7 +24,7 @@ static void check_name(struct maps *m, struct maps_entry *e, struct maps_entry *
 		before->bad = before->overridden = true;
 		return;
 	}
-	where = check_where(m, before->line);
+	where = maps_where(m, before->line);
 	maps_bad(m, e, e->name_at, say_fmt("the name \"%s\" is taken by %s", e->name, where),
 		 e->line.file == before->line.file ?
 			 NULL :
@@ -45,7 +37,7 @@ static void check_device(struct maps *m, struct maps_entry *e, const struct maps
 
 	if (before->bad || e->bad || strcmp(e->map.device_path, before->map.device_path))
 		return;
-	where = check_where(m, before->line);
+	where = maps_where(m, before->line);
 	if (check_same_session(e, before)) {
 		maps_bad(m, e, e->device_at,
 			 say_fmt("device %s of session %s is mapped by %s", e->map.device_path,
@@ -71,7 +63,7 @@ static void check_session_key(struct maps *m, struct maps_entry *e, const struct
 
 	if (maps_same_value(&e->map, &before->map, id))
 		return;
-	where = check_where(m, before->line);
+	where = maps_where(m, before->line);
 	if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {
 		maps_warn(
 			m, e->session_at,
@@ -88,31 +80,22 @@ static void check_session_key(struct maps *m, struct maps_entry *e, const struct
 
 static void check_session(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
-	const struct ibnbd_mapopt *table;
 	char *where __free(free) = NULL;
 	size_t nr, i;
+	const struct ibnbd_mapopt *table = ibnbd_mapopt_table(&nr);
 
 	if (before->bad || e->bad || !check_same_session(e, before))
 		return;
-	table = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++)
 		if (IBNBD_SESSION_OPTS & 1u << i)
 			check_session_key(m, e, before, &table[i], i);
 	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
-		where = check_where(m, before->line);
+		where = maps_where(m, before->line);
 		maps_bad(m, e, e->session_at,
 			 say_fmt("session %s has polled queues and is shared with %s",
 				 e->map.sessname, where),
 			 say_dup("nr_poll_queues needs a session of its own"));
 	}
-}
-
-/* Is @dir a directory above @link, or the same? */
-static bool check_above(const char *dir, const char *link)
-{
-	size_t len = strlen(dir);
-
-	return !strncmp(dir, link, len) && (!link[len] || link[len] == '/');
 }
 
 /* Refuse the same link in two lines, and a link that would have to be a directory for the other. */
@@ -122,9 +105,9 @@ static void check_link(struct maps *m, struct maps_entry *e, const struct maps_e
 	char *where __free(free) = NULL;
 
 	if (before->bad || e->bad || !maps_given(e, MAPS_link) || !maps_given(before, MAPS_link) ||
-	    (!check_above(mine, other) && !check_above(other, mine)))
+	    (!sysfs_below(other, mine) && !sysfs_below(mine, other)))
 		return;
-	where = check_where(m, before->line);
+	where = maps_where(m, before->line);
 	if (!strcmp(mine, other))
 		maps_bad(m, e, e->name_at, say_fmt("the link %s is taken by %s", mine, where),
 			 say_dup("link=ANOTHER-NAME"));

@@ -77,16 +77,6 @@ static void conf_entry(struct maps *m, struct maps_entry *e, const struct maps_t
 #define CONF_MACHINE_ID	"/etc/machine-id"
 
 /*
- * Is it at least 32 hexadecimal digits, and not all of them 0? An empty file and "uninitialized"
- * are no id.
- */
-static bool conf_machine_ok(const char *id)
-{
-	return strlen(id) >= 32 && !id[strspn(id, "0123456789abcdefABCDEF-")] &&
-	       id[strspn(id, "0-")];
-}
-
-/*
  * Several hosts may have the same name, above all localhost, but each has its own machine id. The
  * id must stay secret (machine-id(5)), so only 32 bits of its hash (FNV-1a) go into the name.
  * Returns why there is no id, allocated, and then @out is "".
@@ -102,7 +92,8 @@ static char *conf_machine(char *out, size_t size)
 	if (!id)
 		why = say_fmt("%s: %s", path, errno == EILSEQ ? "it is no text, but has NUL bytes" :
 								strerror(errno));
-	else if (!conf_machine_ok(id))
+	else if (strlen(id) < 32 || id[strspn(id, "0123456789abcdefABCDEF-")] ||
+		 !id[strspn(id, "0-")])		/* "uninitialized", for example */
 		why = say_fmt("%s: it is no id of a machine, of 32 hexadecimal digits", path);
 	for (p = why ? "" : id; *p; p++)
 		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
@@ -128,13 +119,9 @@ static void conf_session_name(const char *host, const char *machine, const char 
 static bool conf_is_made(const char *name, const char *server)
 {
 	const char *at = strrchr(name, '@');
-	size_t i, hex = 0;
 
-	if (!at || strcmp(at + 1, server) || at - name < 10)
-		return false;
-	for (i = 1; i <= 8; i++)
-		hex += strchr("0123456789abcdef", at[-(int)i]) != NULL;
-	return hex == 8 && at[-9] == '-';
+	return at && !strcmp(at + 1, server) && at - name >= 10 && at[-9] == '-' &&
+	       strspn(at - 8, "0123456789abcdef") == 8;
 }
 
 static bool conf_has_device(const char *session, const char *device_path)

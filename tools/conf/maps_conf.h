@@ -125,7 +125,7 @@ enum maps_level { MAPS_WARNING, MAPS_ERROR };
  * @uncontinued: a backslash at the end of a line does not continue the line
  * @refused: nothing of it is used
  * @no_defaults: its [defaults] has a mistake, at @defaults_at, and all its entries are bad
- * @told: how many mistakes were kept, for each level
+ * @told: how many mistakes it has, for each level
  */
 struct maps_file {
 	char *path;
@@ -183,6 +183,9 @@ void maps_parse(struct maps *m, const char *path, const char *text, size_t len);
 size_t maps_add_file(struct maps *m, const char *path, const char *text, size_t len);
 /* Refuse the file: nothing of it is used. Takes ownership of both texts. */
 void maps_refuse(struct maps *m, size_t file, char *msg, char *hint);
+struct file_text;
+/* Refuse the file if @f was refused, with its reason. Frees @f. */
+void maps_refuse_as(struct maps *m, size_t file, struct file_text *f);
 /* Drop the entries from @first on. */
 void maps_drop(struct maps *m, size_t first);
 void maps_check(struct maps *m);
@@ -213,6 +216,8 @@ bool maps_say_refused(const struct maps *m);
 void maps_sort(struct maps *m);
 /* Line and column, both from 1; the column counts characters. */
 void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *col);
+/* FILE:LINE for a message, allocated. Slow: it counts the lines of the file up to @at. */
+char *maps_where(const struct maps *m, struct maps_at at);
 
 /*
  * maps_lex.c: read the next logical line, from @off. Returns where it ends. The caller frees the

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "tools/conf/file.h"
 #include "tools/out/escape.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
@@ -25,20 +26,19 @@ static void diag_add(struct maps *m, enum maps_level level, struct maps_at at, c
 	struct maps_file *f = &m->files[at.file];
 
 	/* A file with this many mistakes is no configuration: more messages say nothing new. */
-	if (f->told[level] == MAPS_TOLD) {
-		m->nr_errors += level == MAPS_ERROR;
-		free(msg);
-		free(hint);
+	if (++f->told[level] < MAPS_TOLD) {
+		diag_put(m, level, at, msg, hint);
 		return;
 	}
-	if (++f->told[level] == MAPS_TOLD) {
-		free(msg);
-		free(hint);
-		msg = say_fmt("and more %s in this file, which are not told",
-			      level == MAPS_ERROR ? "mistakes" : "warnings");
-		hint = NULL;
-	}
-	diag_put(m, level, at, msg, hint);
+	free(msg);
+	free(hint);
+	if (f->told[level] == MAPS_TOLD)
+		diag_put(m, level, at,
+			 say_fmt("and more %s in this file, which are not told",
+				 level == MAPS_ERROR ? "mistakes" : "warnings"),
+			 NULL);
+	else
+		m->nr_errors += level == MAPS_ERROR;
 }
 
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint)
@@ -56,6 +56,15 @@ void maps_refuse(struct maps *m, size_t file, char *msg, char *hint)
 	diag_put(m, MAPS_ERROR, (struct maps_at){ file, SIZE_MAX, 0 }, msg, hint);
 	m->nr_refused += !m->files[file].refused;
 	m->files[file].refused = true;
+}
+
+void maps_refuse_as(struct maps *m, size_t file, struct file_text *f)
+{
+	if (f->state == FILE_REFUSED) {
+		maps_refuse(m, file, f->why, f->hint);
+		f->why = f->hint = NULL;
+	}
+	file_free(f);
 }
 
 void maps_sort(struct maps *m)
@@ -78,11 +87,6 @@ void maps_sort(struct maps *m)
 	}
 }
 
-static bool diag_first_byte(char c)
-{
-	return ((unsigned char)c & 0xc0) != 0x80;
-}
-
 static size_t diag_line_start(const struct maps_file *f, size_t off)
 {
 	while (off && f->text[off - 1] != '\n')
@@ -103,18 +107,15 @@ void maps_place(const struct maps *m, struct maps_at at, size_t *line, size_t *c
 	for (i = 0; i < start; i++)
 		*line += f->text[i] == '\n';
 	for (i = start; i < at.off; i++)
-		*col += diag_first_byte(f->text[i]);
+		*col += ((unsigned char)f->text[i] & 0xc0) != 0x80;	/* one of its first byte */
 }
 
-/* Print a byte of the source. A byte that cannot be shown is printed as '?', one column wide. */
-static void diag_putc(char c, FILE *f)
+char *maps_where(const struct maps *m, struct maps_at at)
 {
-	unsigned char u = (unsigned char)c;
+	size_t line, col;
 
-	if (u == '\t')
-		putc(' ', f);
-	else
-		putc(u < 0x20 || u >= 0x7f ? '?' : c, f);
+	maps_place(m, at, &line, &col);
+	return say_fmt("%s:%zu", m->files[at.file].path, line);
 }
 
 static void diag_source(const struct maps *m, const struct maps_diag *d, FILE *out, bool paint)
@@ -137,8 +138,11 @@ static void diag_source(const struct maps *m, const struct maps_diag *d, FILE *o
 	 * ASCII is shown as it is. Other characters get one '?' for each byte, so the caret is at
 	 * the right place whatever their width is.
 	 */
-	for (i = start; i < end; i++)
-		diag_putc(f->text[i], out);
+	for (i = start; i < end; i++) {
+		char c = f->text[i];
+
+		putc(c == '\t' ? ' ' : c < 0x20 || c >= 0x7f ? '?' : c, out);
+	}
 	fprintf(out, "\n      | %*s%s^", (int)(off - start), "", paint ? "\033[1;32m" : "");
 	mark = d->at.len < end - off ? d->at.len : end - off;
 	for (i = 1; i < mark; i++)

@@ -2,7 +2,6 @@
 /*
  * Reads the files of maps.conf in /etc/ibnbd, finds entries in them, and writes an entry as a line.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,26 +20,13 @@ static void file_take(struct maps *m, const char *path, bool named)
 	struct file_text f;
 
 	file_read(path, FILE_OURS, named, &f);
-	if (named && f.state == FILE_ABSENT) {
-		maps_parse(m, path, "", 0);
-		maps_refuse(m, file, say_fmt("cannot be read: %s", strerror(ENOENT)), NULL);
-	} else if (f.state != FILE_ABSENT) {
+	if (named || f.state != FILE_ABSENT)
 		maps_parse(m, path, f.text ? f.text : "", f.len);
-	}
-	if (f.state == FILE_REFUSED) {
-		maps_refuse(m, file, f.why, f.hint);
-		f.why = f.hint = NULL;
-	}
+	if (named && f.state == FILE_ABSENT)
+		maps_refuse(m, file, say_fmt("cannot be read: %s", strerror(ENOENT)), NULL);
+	maps_refuse_as(m, file, &f);
 	if (m->nr_files > file && m->files[file].refused)
 		maps_drop(m, first);
-	file_free(&f);
-}
-
-static int file_is_conf(const struct dirent *d)
-{
-	size_t len = strlen(d->d_name);
-
-	return d->d_name[0] != '.' && len > 5 && !strcmp(d->d_name + len - 5, ".conf");
 }
 
 /* Sort by bytes: the order is the same in each locale, and early in the boot. */
@@ -52,11 +38,10 @@ static int file_order(const struct dirent **a, const struct dirent **b)
 static void file_dir(struct maps *m, const char *dir)
 {
 	struct dirent **names __free(free) = NULL;
+	int nr = scandir(dir, &names, sysfs_is_conf, file_order), i;
 	char *why, *hint = NULL;
 	struct stat st;
-	int nr, i;
 
-	nr = scandir(dir, &names, file_is_conf, file_order);
 	if (nr < 0 && errno == ENOENT && lstat(dir, &st))
 		return;
 	why = nr < 0 ? say_fmt("cannot be read: %s",
@@ -113,23 +98,13 @@ int64_t maps_start_timeout(const struct maps_entry *e)
 	return maps_given(e, MAPS_start_timeout) ? e->number[MAPS_start_timeout] : MAPS_FOREVER;
 }
 
-/*
- * Does @s hold an invisible character? Then the word must be quoted: the lexer refuses such a
- * character outside quotes.
- */
-static bool file_unseen(const char *s)
-{
-	char *shown __free(free) = escape_unseen(s);
-
-	return strcmp(shown, s);
-}
-
 /* Write a word so that the lexer reads it back. Allocated. */
 static char *file_quoted(const char *s)
 {
-	char *out = say_alloc(2 * strlen(s) + 3), *p = out;
+	char *out = say_alloc(2 * strlen(s) + 3), *p = out, *shown __free(free) = escape_unseen(s);
 
-	if (*s && *s != '#' && *s != '[' && !s[strcspn(s, " \t\"\\")] && !file_unseen(s))
+	/* the lexer refuses an invisible character outside quotes */
+	if (*s && *s != '#' && *s != '[' && !s[strcspn(s, " \t\"\\")] && !strcmp(shown, s))
 		return strcpy(out, s);
 	*p++ = '"';
 	for (; *s; s++) {

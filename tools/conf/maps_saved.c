@@ -69,15 +69,6 @@ static bool saved_free(const struct maps_saved *s, size_t file, const char *name
 	return file >= s->loaded || s->touched[file] || saved_own(s->m, file, name);
 }
 
-/* FILE:LINE. Allocated. */
-static char *saved_where(const struct maps *m, struct maps_at at)
-{
-	size_t line, col;
-
-	maps_place(m, at, &line, &col);
-	return say_fmt("%s:%zu", m->files[at.file].path, line);
-}
-
 /*
  * The file that gets the line of @name. Its index, or SIZE_MAX if that file is another one's, and
  * then @why.
@@ -253,12 +244,11 @@ static void saved_keep(struct maps_entry *e, const struct maps_entry *old)
 /* Does a person's line mean the same? It need not name sources of paths that are resolved. */
 static bool saved_same_meaning(const struct maps_entry *a, const struct maps_entry *e)
 {
-	const struct ibnbd_mapopt *o;
 	size_t nr, i, paths = a->map.nr_paths + a->nr_hosts;
+	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
 	bool same = !a->bad && !strcmp(a->map.sessname, e->map.sessname) &&
 		    !strcmp(a->map.device_path, e->map.device_path);
 
-	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++)
 		if (o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD ||
 		    o[i].kind == IBNBD_KIND_KEY)
@@ -291,7 +281,7 @@ char *maps_saved_split(struct maps_saved *s, size_t *old, char **hint)
 
 		if (m->diags[i].level != MAPS_ERROR || m->diags[i].at.file != file)
 			continue;
-		where = saved_where(m, m->diags[i].at);
+		where = maps_where(m, m->diags[i].at);
 		*hint = say_dup("fix that line, then: ibnbd maps tidy");
 		return say_fmt("%s: %s", where, m->diags[i].msg);
 	}
@@ -322,7 +312,7 @@ char *maps_saved_split(struct maps_saved *s, size_t *old, char **hint)
 
 static char *saved_persons(const struct maps_saved *s, const struct maps_entry *old)
 {
-	char *where __free(free) = saved_where(s->m, old->line);
+	char *where __free(free) = maps_where(s->m, old->line);
 
 	return say_fmt("%s has the line of %s, and is not a file that this command writes", where,
 		       old->name);
@@ -388,7 +378,6 @@ char *maps_saved_remove(struct maps_saved *s, struct maps_entry *e, char **hint)
 
 /* ---- is anything lost? ---- */
 
-/* The mistake in the line of @e after the change. */
 static char *saved_mistake(const struct maps_saved *s, const struct maps *after,
 			   const struct maps_entry *e)
 {
@@ -406,7 +395,7 @@ static char *saved_mistake(const struct maps_saved *s, const struct maps *after,
 		if (d->level != MAPS_ERROR || d->at.file != now->line.file ||
 		    d->at.off < now->line.off || d->at.off >= now->line.off + now->line.len)
 			continue;
-		where = s->touched[e->line.file] ? say_dup(path) : saved_where(after, d->at);
+		where = s->touched[e->line.file] ? say_dup(path) : maps_where(after, d->at);
 		return say_fmt("%s: %s would not be mapped any more: %s", where, e->name, d->msg);
 	}
 	return say_fmt("%s: %s cannot be written as a line", path, e->name);

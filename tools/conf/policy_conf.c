@@ -210,15 +210,12 @@ struct policy_conf *policy_conf_load(const char *file)
 	file_read(path, FILE_OURS, file, &f);
 	c = policy_new(path, f.text ? f.text : "", f.len);
 	c->there = f.state != FILE_ABSENT;
-	if (f.state == FILE_REFUSED) {
-		maps_refuse(c->m, 0, f.why, f.hint);
-		f.why = f.hint = NULL;
+	if (f.state == FILE_REFUSED)
 		ibnbd_policy_init(c->rules);
-	}
+	maps_refuse_as(c->m, 0, &f);
 	if (!c->m->nr_errors)
 		policy_questions(c);
 	maps_sort(c->m);
-	file_free(&f);
 	return c;
 }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads server.conf: KEY = VALUE lines, a key for each parameter of ibnbd-server (SERVER_KEYS in
- * the header).
- *
  * The lexer and the reports (file:line:col, caret, suggestion) are those of maps.conf, so all
  * mistakes are found in one pass. If the module has pure code to check a value, the same code
  * checks it here. The caller decides what a mistake means; the values of good lines are kept.
@@ -171,10 +168,10 @@ bool server_allow_bars(const char *allow)
 {
 	struct ibnbd_allow *a __free(free) = say_alloc(sizeof(*a));
 	const char *why = "";
-	bool bars;
 	size_t pos;
+	bool bars = allow && !ibnbd_allow_parse(allow, strlen(allow), a, &pos, &why) &&
+		    a->has_addr;
 
-	bars = allow && !ibnbd_allow_parse(allow, strlen(allow), a, &pos, &why) && a->has_addr;
 	for (unsigned int i = 0; i < a->nr && bars; i++)
 		bars = a->item[i].kind == IBTRS_ADDR_NONE || a->item[i].prefix;
 	return bars;
@@ -220,18 +217,14 @@ struct server_conf *server_conf_load(const char *file)
 	file_read(path, FILE_OURS, file, &f);
 	c->there = f.state != FILE_ABSENT;
 	server_lines(c, path, &f);
-	if (f.state == FILE_REFUSED) {
-		maps_refuse(c->m, 0, f.why, f.hint);
-		f.why = f.hint = NULL;
-	}
+	maps_refuse_as(c->m, 0, &f);
 	for (int i = 0; i < SERVER_NR_KEYS && c->m->nr_refused; i++) {
 		free(c->value[i]);
 		c->value[i] = NULL;
 	}
 	/* With a mistake do not warn: it may be the line of allow that has it. */
-	if (f.state == FILE_THERE && !c->m->nr_errors)
+	if (c->there && !c->m->nr_errors)
 		server_questions(c);
-	file_free(&f);
 	return c;
 }
 
@@ -287,13 +280,11 @@ static bool server_allow_loosens(const char *now, const char *want)
 	struct ibnbd_allow *a __free(free) = say_alloc(sizeof(*a)),
 			   *b __free(free) = say_alloc(sizeof(*b));
 	const char *why = "";
-	bool looser;
 	size_t pos;
 
-	looser = !ibnbd_allow_parse(now, strlen(now), a, &pos, &why) &&
-		 !ibnbd_allow_parse(want, strlen(want), b, &pos, &why) &&
-		 server_allow_within(a, b) && !server_allow_within(b, a);
-	return looser;
+	return !ibnbd_allow_parse(now, strlen(now), a, &pos, &why) &&
+	       !ibnbd_allow_parse(want, strlen(want), b, &pos, &why) &&
+	       server_allow_within(a, b) && !server_allow_within(b, a);
 }
 
 /* off, optional, required */
