@@ -19,17 +19,6 @@
 
 #define FSTAB_DEPTH	8
 
-static bool fstab_has(const char *options, const char *word)
-{
-	size_t len = strlen(word);
-	const char *p;
-
-	for (p = options; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-		if (!strncmp(p, word, len) && (!p[len] || p[len] == ','))
-			return true;
-	return false;
-}
-
 /* The path of udev's link for a tag. A path is returned as it is. Allocated. */
 static char *fstab_path(const char *source)
 {
@@ -167,8 +156,8 @@ static bool fstab_ours(const struct maps *m, const char *source)
 
 /* A line that uses none of our disks by itself, and the paths that it needs. */
 struct fstab_row {
-	size_t file;
-	char *source, *target, *options;
+	struct fstab_use use;	/* without a file: it is among those that use our disks now */
+	char *options;
 	char *key;		/* of crypttab */
 };
 
@@ -182,20 +171,13 @@ struct fstab {
 	size_t nr_rows;
 };
 
-/* Takes ownership of @via. */
-static void fstab_add(struct fstab *t, size_t file, const char *source, const char *target,
-		      const char *options, char *via)
+/* Moves @use to those that use our disks. Takes ownership of @via. */
+static void fstab_add(struct fstab *t, struct fstab_use *use, char *via)
 {
 	t->uses = say_grow(t->uses, (t->nr + 2) * sizeof(*t->uses));
-	t->uses[t->nr++] = (struct fstab_use){
-		.file = say_dup(t->said->files[file].path),
-		.source = say_dup(source),
-		.target = say_dup(target),
-		.via = via,
-		.netdev = options && fstab_has(options, "_netdev"),
-		.nofail = options && fstab_has(options, "nofail"),
-	};
-	t->uses[t->nr] = (struct fstab_use){ 0 };
+	t->uses[t->nr] = *use;
+	t->uses[t->nr++].via = via;
+	t->uses[t->nr] = *use = (struct fstab_use){ 0 };
 }
 
 /* ---- what is on what is on a disk ---- */
@@ -206,16 +188,6 @@ static const char *const fstab_paths[] = {
 	"x-systemd.wants-mounts-for=", "logdev=", "rtdev=", "journal_path=", "device=", "header=",
 	"br:", "dirs=", "loop=",
 };
-
-/* Is @path the mount point @at, or below it? The root file system is there before all else. */
-static bool fstab_below(const char *path, const char *at)
-{
-	size_t len = strlen(at);
-
-	while (len && at[len - 1] == '/')
-		len--;
-	return len && *at == '/' && !strncmp(path, at, len) && (!path[len] || path[len] == '/');
-}
 
 /* The path without links, as far as it exists now: what lies on a mount may not. Allocated. */
 static char *fstab_real(const char *path)
@@ -236,7 +208,10 @@ static char *fstab_real(const char *path)
 	return whole ? whole : say_dup(path);
 }
 
-/* The use whose mount point, or mapping, this path needs. NULL: none. */
+/*
+ * The use whose mount point, or mapping, this path needs. NULL: none. The root file system is there
+ * before all else.
+ */
 static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char *path)
 {
 	const struct fstab_use *u, *found = NULL;
@@ -247,7 +222,8 @@ static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char
 						say_dup(u->target) :
 						say_fmt("/dev/mapper/%s", u->target);
 
-		if (fstab_below(path, at) || fstab_below(real, at))
+		if (*at == '/' && at[strspn(at, "/")] &&
+		    (sysfs_below(path, at) || sysfs_below(real, at)))
 			found = u;
 	}
 	return found;
@@ -279,7 +255,7 @@ static const struct fstab_use *fstab_list(const struct fstab *t, const char *tex
 static const struct fstab_use *fstab_needs(const struct fstab *t, const struct fstab_row *r,
 					   char **disk)
 {
-	const struct fstab_use *on = fstab_list(t, r->source, disk);
+	const struct fstab_use *on = fstab_list(t, r->use.source, disk);
 	char *options __free(free) = say_dup(r->options), *word, *rest = options,
 	     *parent __free(free) = NULL;
 
@@ -289,8 +265,8 @@ static const struct fstab_use *fstab_needs(const struct fstab *t, const struct f
 		for (size_t i = 0; i < ARRAY_SIZE(fstab_paths) && !on && !*disk; i++)
 			if (!strncmp(word, fstab_paths[i], strlen(fstab_paths[i])))
 				on = fstab_list(t, word + strlen(fstab_paths[i]), disk);
-	parent = strrchr(r->target, '/') > r->target ? say_dup(r->target) : NULL;
-	if (!on && !*disk && parent) {
+	parent = say_dup(r->use.target);
+	if (!on && !*disk && strrchr(parent, '/') > parent) {
 		*strrchr(parent, '/') = 0;
 		on = fstab_on(t->uses, parent);
 	}
@@ -309,16 +285,11 @@ static void fstab_follow(struct fstab *t)
 		for (size_t i = 0; i < t->nr_rows; i++) {
 			struct fstab_row *r = &t->row[i];
 
-			if (!r->source)
-				continue;
 			disk = NULL;
-			on = fstab_needs(t, r, &disk);
+			on = r->use.file ? fstab_needs(t, r, &disk) : NULL;
 			if (!on && !disk)
 				continue;
-			fstab_add(t, r->file, r->source, r->target, r->options,
-				  disk ? disk : say_dup(on->target));
-			free(r->source);
-			r->source = NULL;
+			fstab_add(t, &r->use, disk ? disk : say_dup(on->target));
 			more = true;
 		}
 	} while (more);
@@ -332,7 +303,13 @@ static void fstab_line(struct fstab *t, size_t file, const char *source, const c
 {
 	const struct maps_at at = { file, SIZE_MAX, 0 };
 	char *inner __free(free) = fstab_wholly_quoted(source),
-	     *plain __free(free) = fstab_unquoted(inner ? inner : source);
+	     *plain = fstab_unquoted(inner ? inner : source);
+	struct fstab_use use = {
+		.file = say_dup(t->said->files[file].path), .source = plain,
+		.target = say_dup(target),
+		.netdev = !mnt_optstr_get_option(options, "_netdev", NULL, NULL),
+		.nofail = !mnt_optstr_get_option(options, "nofail", NULL, NULL),
+	};
 
 	fstab_plain_path(plain);
 	if (fstab_half_quoted(source))
@@ -342,19 +319,17 @@ static void fstab_line(struct fstab *t, size_t file, const char *source, const c
 				target, source),
 			say_dup("TAG=\"value\", or without quotes"));
 	if (fstab_ours(t->m, plain)) {
-		fstab_add(t, file, plain, target, options, NULL);
 		if (inner)
 			maps_warn(
 				t->said, at,
 				say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name",
 					target, source),
 				say_fmt("without quotes: %s", plain));
+		fstab_add(t, &use, NULL);
 	} else {
 		t->row = say_grow(t->row, (t->nr_rows + 1) * sizeof(*t->row));
 		t->row[t->nr_rows++] = (struct fstab_row){
-			.file = file, .source = say_dup(plain), .target = say_dup(target),
-			.options = say_dup(options ? options : ""),
-			.key = key ? say_dup(key) : NULL,
+			use, say_dup(options ? options : ""), key ? say_dup(key) : NULL,
 		};
 	}
 }
@@ -381,62 +356,47 @@ static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
 
 /*
  * Add one more file to @said and warn of what is odd about its lines. The host's own programs read
- * the file too: as lines of text. Returns its index, SIZE_MAX = there is no such file.
+ * the file too: as lines of text. Returns its lines, of which those that have a NUL are blank; NULL
+ * = there are none. Allocated.
  */
-static size_t fstab_file(struct maps *said, const char *name)
+static char *fstab_lines(struct maps *said, const char *name, size_t *file, size_t *len)
 {
-	char *path __free(free) = sysfs_root("%s", name), *nl;
+	char *path __free(free) = sysfs_root("%s", name), *text = NULL, *line, *end, *nl;
+	const struct maps_file *m;
 	struct file_text f;
-	struct maps_file *t;
-	size_t file, off, len;
 
+	*file = said->nr_files;
+	*len = 0;
 	file_read(path, FILE_HOSTS, false, &f);
-	file = f.state == FILE_ABSENT ? SIZE_MAX :
-					maps_add_file(said, path, f.text ? f.text : "", f.len);
-	if (f.state == FILE_REFUSED) {
-		maps_refuse(said, file, f.why, f.hint);
-		f.why = f.hint = NULL;
-	}
-	for (off = file == SIZE_MAX ? SIZE_MAX : said->files[file].begin;
-	     file != SIZE_MAX && off < said->files[file].len; off += len + 1) {
-		t = &said->files[file];
-		nl = memchr(t->text + off, '\n', t->len - off);
-		len = nl ? (size_t)(nl - t->text) - off : t->len - off;
-		if (!maps_nul(said, file, off, len) && t->text[off] != '#')
-			fstab_unseen(said, file, off, len);
-	}
-	file_free(&f);
-	return file;
-}
-
-/* The lines of the file; a line that has a NUL becomes blank. NULL = there are none. Allocated. */
-static char *fstab_lines(const struct maps *said, size_t file, size_t *len)
-{
-	const struct maps_file *f = file == SIZE_MAX ? NULL : &said->files[file];
-	char *text, *line, *nl, *end;
-
-	*len = f ? f->len - f->begin : 0;
-	if (!*len)
+	if (f.state == FILE_ABSENT)
 		return NULL;
-	text = say_alloc(*len + 1);
-	memcpy(text, f->text + f->begin, *len);
+	maps_add_file(said, path, f.text ? f.text : "", f.len);
+	maps_refuse_as(said, *file, &f);
+	m = &said->files[*file];
+	*len = m->len - m->begin;
+	if (*len)
+		text = memcpy(say_alloc(*len + 1), m->text + m->begin, *len);
 	end = text + *len;
 	for (line = text; line < end; line = nl + 1) {
+		size_t off = m->begin + (size_t)(line - text);
+
 		nl = memchr(line, '\n', (size_t)(end - line));
 		nl = nl ? nl : end;
-		if (memchr(line, 0, (size_t)(nl - line)))
+		if (maps_nul(said, *file, off, (size_t)(nl - line)))
 			memset(line, ' ', (size_t)(nl - line));
+		else if (*line != '#')
+			fstab_unseen(said, *file, off, (size_t)(nl - line));
 	}
 	return text;
 }
 
 static void fstab_mounts(struct fstab *t)
 {
-	size_t file = fstab_file(t->said, "/etc/fstab"), len;
-	char *lines __free(free) = fstab_lines(t->said, file, &len);
+	size_t file, len;
+	char *lines __free(free) = fstab_lines(t->said, "/etc/fstab", &file, &len);
+	FILE *text __free(say_fclose) = lines ? fmemopen(lines, len, "r") : NULL;
 	struct libmnt_table *table = mnt_new_table();
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
-	FILE *text = lines ? fmemopen(lines, len, "r") : NULL;
 	struct libmnt_fs *fs;
 
 	if (table && text)
@@ -452,16 +412,15 @@ static void fstab_mounts(struct fstab *t)
 			fstab_line(t, file, source, target ? target : "none",
 				   mnt_fs_get_options(fs), NULL);
 	}
-	if (text)
-		fclose(text);
 	mnt_free_iter(iter);
 	mnt_unref_table(table);
 }
 
 static void fstab_crypt(struct fstab *t)
 {
-	size_t file = fstab_file(t->said, "/etc/crypttab"), len;
-	char *lines __free(free) = fstab_lines(t->said, file, &len), *line, *rest = lines;
+	size_t file, len;
+	char *lines __free(free) = fstab_lines(t->said, "/etc/crypttab", &file, &len), *line,
+	     *rest = lines;
 
 	while ((line = strsep(&rest, "\n"))) {
 		char *save = NULL, *name, *source, *options, *key;
@@ -476,6 +435,14 @@ static void fstab_crypt(struct fstab *t)
 	}
 }
 
+static void fstab_free_use(struct fstab_use *u)
+{
+	free(u->file);
+	free(u->source);
+	free(u->target);
+	free(u->via);
+}
+
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)
 {
 	struct fstab t = { .m = m, .said = said, .uses = say_alloc(sizeof(*t.uses)) };
@@ -485,8 +452,7 @@ struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)
 	fstab_crypt(&t);
 	fstab_follow(&t);
 	for (r = t.row; r < t.row + t.nr_rows; r++) {
-		free(r->source);
-		free(r->target);
+		fstab_free_use(&r->use);
 		free(r->options);
 		free(r->key);
 	}
@@ -498,12 +464,8 @@ void fstab_free(struct fstab_use *uses)
 {
 	struct fstab_use *u;
 
-	for (u = uses; u->file; u++) {
-		free(u->file);
-		free(u->source);
-		free(u->target);
-		free(u->via);
-	}
+	for (u = uses; u->file; u++)
+		fstab_free_use(u);
 	free(uses);
 }
 
