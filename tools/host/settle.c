@@ -25,6 +25,7 @@ struct settle_dev {
 	char *record;
 	char *text;		/* NULL: there was none */
 	struct stat st;
+	int64_t since;		/* that the record's first event must not be older than */
 };
 
 struct settle {
@@ -32,20 +33,12 @@ struct settle {
 	size_t nr;
 };
 
-static bool settle_udev(void)
-{
-	char *control __free(free) = sysfs_root("/run/udev/control");
-
-	return !sysfs_dry_run && sysfs_exists(control);
-}
-
 static void settle_read(struct settle_dev *d)
 {
 	free(d->text);
 	d->text = stat(d->record, &d->st) ? NULL : sysfs_text(d->record);
 }
 
-/* @dir: of the device in sysfs. */
 static void settle_add(struct settle *s, const char *dir, const char *kname)
 {
 	char *dev __free(free) = sysfs_attr(dir, "dev");
@@ -54,9 +47,8 @@ static void settle_add(struct settle *s, const char *dir, const char *kname)
 	if (dev) {
 		s->list = say_grow(s->list, (s->nr + 1) * sizeof(*s->list));
 		d = &s->list[s->nr++];
-		d->kname = say_dup(kname);
+		*d = (struct settle_dev){ .kname = say_dup(kname) };
 		d->record = sysfs_root("/run/udev/data/b%s", dev);
-		d->text = NULL;
 		settle_read(d);
 	}
 }
@@ -65,10 +57,11 @@ struct settle *settle_look(const char *kname)
 {
 	struct settle *s = say_alloc(sizeof(*s));
 	char *dir __free(free) = sysfs_path("block/%s", kname),
+	     *control __free(free) = sysfs_root("/run/udev/control"),
 	     **names __free(sysfs_list_free) = NULL;
 
-	*s = (struct settle){ 0 };
-	names = settle_udev() ? sysfs_list(dir, NULL) : NULL;
+	if (!sysfs_dry_run && sysfs_exists(control))
+		names = sysfs_list(dir, NULL);
 	if (names)
 		settle_add(s, dir, kname);
 	for (size_t i = 0; names && names[i]; i++) {
@@ -157,29 +150,28 @@ static bool settle_watched(const struct settle_dev *d)
 	return mark || !sysfs_exists(queue);
 }
 
-static bool settle_made_now(struct settle_dev *d, int64_t since)
+static bool settle_made_now(struct settle_dev *d)
 {
 	int64_t first;
 
 	settle_read(d);
 	first = d->text ? settle_first(d->text) : 0;
-	return d->text && (!first || first >= since) && settle_linked(d) && settle_watched(d);
+	return d->text && (!first || first >= d->since) && settle_linked(d) && settle_watched(d);
 }
 
-static bool settle_changed_now(const struct settle *s)
+static bool settle_changed_now(struct settle_dev *d)
 {
 	struct stat st;
 
-	if (!s->nr || stat(s->list[0].record, &st))
+	if (stat(d->record, &st))
 		return true;
-	return (st.st_ino != s->list[0].st.st_ino ||
-		st.st_ctim.tv_sec != s->list[0].st.st_ctim.tv_sec ||
-		st.st_ctim.tv_nsec != s->list[0].st.st_ctim.tv_nsec) &&
-	       settle_watched(&s->list[0]);
+	return (st.st_ino != d->st.st_ino || st.st_ctim.tv_sec != d->st.st_ctim.tv_sec ||
+		st.st_ctim.tv_nsec != d->st.st_ctim.tv_nsec) &&
+	       settle_watched(d);
 }
 
 /* A record of another time is that of the next disk with this number. */
-static bool settle_gone_now(const struct settle_dev *d)
+static bool settle_gone_now(struct settle_dev *d)
 {
 	char *now __free(free) = d->text ? sysfs_text(d->record) : NULL, *to;
 	bool gone = !now || settle_first(now) != settle_first(d->text);
@@ -192,64 +184,43 @@ static bool settle_gone_now(const struct settle_dev *d)
 	return gone;
 }
 
-/* Call this between two looks, with 0 in @end before the first. Is there time for another? */
-static bool settle_again(int64_t *end)
+/* Wait until udev has done @what for the first @nr devices, and free @s. */
+static void settle_wait(struct settle *s, size_t nr, bool (*done)(struct settle_dev *d),
+			const char *what)
 {
 	const struct timespec step = { .tv_nsec = SETTLE_STEP * 1000000 };
+	int64_t end = sysfs_now() + SETTLE_WAIT * 1000000;
+	size_t i = 0;
 
-	if (!*end)
-		*end = sysfs_now() + SETTLE_WAIT * 1000000;
-	nanosleep(&step, NULL);
-	return sysfs_now() < *end;
-}
-
-static void settle_late(const char *kname, const char *what)
-{
-	say_warn("/dev/%s: udev has not %s after %d seconds", kname, what, SETTLE_WAIT);
-	say_hint("udevadm settle waits for it");
+	while (i < nr && sysfs_now() < end) {
+		if (done(&s->list[i]))
+			i++;
+		else
+			nanosleep(&step, NULL);
+	}
+	if (i < nr) {
+		say_warn("/dev/%s: udev has not %s after %d seconds", s->list[i].kname, what,
+			 SETTLE_WAIT);
+		say_hint("udevadm settle waits for it");
+	}
+	settle_free(s);
 }
 
 void settle_made(const char *kname, int64_t since)
 {
 	struct settle *s = settle_look(kname);
-	int64_t end = 0;
-	size_t i = 0;
 
-	while (i < s->nr) {
-		if (settle_made_now(&s->list[i], since))
-			i++;
-		else if (!settle_again(&end))
-			break;
-	}
-	if (i < s->nr)
-		settle_late(s->list[i].kname, "made its links");
-	settle_free(s);
+	for (size_t i = 0; i < s->nr; i++)
+		s->list[i].since = since;
+	settle_wait(s, s->nr, settle_made_now, "made its links");
 }
 
 void settle_changed(struct settle *s, bool wait)
 {
-	int64_t end = 0;
-	bool changed = !wait;
-
-	while (!changed && !(changed = settle_changed_now(s)) && settle_again(&end))
-		;
-	if (!changed)
-		settle_late(s->list[0].kname, "heard of it");
-	settle_free(s);
+	settle_wait(s, wait && s->nr, settle_changed_now, "heard of it");
 }
 
 void settle_gone(struct settle *s, bool wait)
 {
-	int64_t end = 0;
-	size_t i;
-
-	for (i = 0; wait && i < s->nr;) {
-		if (settle_gone_now(&s->list[i]))
-			i++;
-		else if (!settle_again(&end))
-			break;
-	}
-	if (wait && i < s->nr)
-		settle_late(s->list[i].kname, "removed its links");
-	settle_free(s);
+	settle_wait(s, wait ? s->nr : 0, settle_gone_now, "removed its links");
 }
