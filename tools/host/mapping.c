@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Maps and unmaps one device. map, unmap and everything that works through maps.conf come here.
- *
- * Mapping: host names become addresses, and the one canonical line of logic/mapopt is written to
- * map_device. The disk is then found by its link in ctl/devices, never by guessing a number. If the
- * driver refuses, the message has the driver's own words (ctl/last_error) and what can be done
- * about it. Unmapping: it is refused while the disk is in use, and the message names the user;
- * otherwise it waits until the kernel has released the disk. Where udev runs, both wait for it
- * (settle.c). Nothing here changes a file.
+ * Maps and unmaps one device. map, unmap and everything that works through maps.conf come here. A
+ * disk that was mapped is found by its link in ctl/devices, never by guessing a number. If the
+ * driver refuses, the message has the driver's own words (ctl/last_error). Nothing here changes a
+ * file.
  */
 #include <blkid.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -46,57 +41,42 @@ static void mapping_load(void)
 		mapping_modprobe(argv);
 }
 
-/* The value of @field in the output of modinfo. Allocated; NULL: it has none. */
-static char *mapping_field(const char *text, const char *field)
+/*
+ * What modinfo says of the module that modprobe would load now. Allocated; NULL: it says nothing.
+ * False: there is no such module.
+ */
+static bool mapping_modinfo(const char *module, char **version, char **source)
 {
-	size_t len = strlen(field);
-	const char *line = text;
-
-	while (line && (strncmp(line, field, len) || line[len] != ':')) {
-		line = strchr(line, '\n');
-		line += line != NULL;
-	}
-	if (!line)
-		return NULL;
-	line += len + 1;
-	line += strspn(line, " ");
-	len = strcspn(line, "\n");
-	return len ? say_fmt("%.*s", (int)len, line) : NULL;
-}
-
-/* modinfo of the module that modprobe would load now. Allocated; "": none. */
-static char *mapping_modinfo(const char *module)
-{
-	char *program __free(free) = sysfs_root("/sbin/modinfo"), *text = say_alloc(65536);
+	char *program __free(free) = sysfs_root("/sbin/modinfo"), *line __free(free) = NULL;
 	char *const argv[] = { program, (char *)module, NULL };
-	size_t len = 0;
-	ssize_t n;
+	size_t size = 0;
 	int out;
 	pid_t pid = sysfs_spawn(argv, &out, false);
+	FILE *f __free(say_fclose) = fdopen(out, "r");
 
-	while ((n = read(out, text + len, 65535 - len)) > 0)
-		len += (size_t)n;
-	if (sysfs_wait(pid))
-		len = 0;
-	text[len] = 0;
-	close(out);
-	return text;
+	while (f && getline(&line, &size, f) > 0) {
+		if (!*version)
+			sscanf(line, "version: %m[^\n]", version);
+		if (!*source)
+			sscanf(line, "srcversion: %m[^\n]", source);
+	}
+	return !sysfs_wait(pid);
 }
 
 char *mapping_upgraded(const char *module)
 {
 	char *dir __free(free) = sysfs_path("module/%s", module),
 	     *runs __free(free) = sysfs_attr(dir, "version"),
-	     *source __free(free) = sysfs_attr(dir, "srcversion"), *text = NULL,
-	     *info __free(free) = runs ? mapping_modinfo(module) : say_dup(""),
-	     *installed __free(free) = mapping_field(info, "version"),
-	     *installed_source __free(free) = mapping_field(info, "srcversion");
+	     *source __free(free) = sysfs_attr(dir, "srcversion"),
+	     *installed __free(free) = NULL, *installed_source __free(free) = NULL;
 
+	if (!runs || !mapping_modinfo(module, &installed, &installed_source))
+		return NULL;
 	if (installed && strcmp(runs, installed))
-		text = say_fmt("driver %s %s runs, %s is installed", module, runs, installed);
-	else if (source && installed_source && strcmp(source, installed_source))
-		text = say_fmt("driver %s %s runs, another build of it is installed", module, runs);
-	return text;
+		return say_fmt("driver %s %s runs, %s is installed", module, runs, installed);
+	return source && installed_source && strcmp(source, installed_source) ?
+		       say_fmt("driver %s %s runs, another build of it is installed", module, runs) :
+		       NULL;
 }
 
 int mapping_driver(bool load)
@@ -241,10 +221,9 @@ static int mapping_hosts(const struct ibnbd_map *map, char *const *host, size_t 
 static void mapping_take(struct ibnbd_map *map, const struct mapping_host *of, size_t nr_hosts,
 			 size_t turn)
 {
-	for (size_t i = 0; i < nr_hosts; i++) {
+	for (size_t i = 0; i < nr_hosts; i++)
 		map->path[map->nr_paths++] = of[i].pair[turn % of[i].nr];
-		map->given |= 1u << IBNBD_OPT_path;
-	}
+	map->given |= (uint32_t)(nr_hosts > 0) << IBNBD_OPT_path;
 }
 
 static void mapping_hosts_free(struct mapping_host *of)
@@ -363,11 +342,10 @@ static bool mapping_is_going(const struct state_dev *d)
  */
 static int mapping_order(const struct state_dev *d, const char *word, int wait)
 {
+	pid_t pid = sysfs_dry_run ? -1 : fork(), got;
 	long tries = wait * 100L;
 	int status = 0;
-	pid_t pid, got;
 
-	pid = sysfs_dry_run ? -1 : fork();
 	if (pid < 0)
 		return sysfs_write(d->dir, MAPPING_UNMAP, word);
 	if (!pid)
@@ -383,9 +361,7 @@ static int mapping_order(const struct state_dev *d, const char *word, int wait)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-/*
- * Report a removal that takes longer than @wait seconds. With 0 it does not wait: no error.
- */
+/* With @wait = 0 nothing is waited for: no error. */
 static int mapping_still_there(const struct state_dev *d, int wait)
 {
 	if (!wait)
@@ -418,8 +394,8 @@ static void mapping_tell_users(const struct state_dev *d)
 
 static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 {
+	const struct timespec step = { .tv_nsec = 100000000 };
 	char *said __free(free) = NULL;
-	struct timespec step = { .tv_nsec = 100000000 };
 	int err, tries = MAPPING_RETRIES;
 
 	/*

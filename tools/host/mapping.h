@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Mapping and unmapping one device, in words: shared by map, unmap, maps start, maps stop and maps
- * apply.
- */
+/* Mapping and unmapping one device. */
 #ifndef TOOLS_MAPPING_H
 #define TOOLS_MAPPING_H
 
@@ -52,9 +49,7 @@ extern const char mapping_hint_name[];
  */
 int mapping_unmap(const struct state_dev *d, bool force, int wait);
 
-/*
- * The users of a device: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated.
- */
+/* The users of a device: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated. */
 char **mapping_users(const struct state_dev *d);
 /*
  * The same for a local disk of this host, without processes. @dir: directory of the disk in sysfs.

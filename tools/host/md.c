@@ -61,9 +61,8 @@ static bool md_has(const char *md, const char *kname, const char *word)
 enum mirror_md md_member(const char *md, const char *kname)
 {
 	char *path __free(free) = sysfs_path("block/%s/md/dev-%s", md, kname);
-	bool there = sysfs_exists(path);
 
-	return !there			    ? MIRROR_NONE :
+	return !sysfs_exists(path)	    ? MIRROR_NONE :
 	       md_has(md, kname, "faulty")  ? MIRROR_FAULTY :
 	       md_has(md, kname, "in_sync") ? MIRROR_IN_SYNC :
 					      MIRROR_REBUILDING;
@@ -141,18 +140,16 @@ static int md_wait(pid_t pid, int out, char *said, int64_t end)
 int md_run(char **said, const char *const words[])
 {
 	char *text, *argv[32] = { (char *)"mdadm" };
-	int out, rc = 0;
+	int out, rc;
 	pid_t pid;
 
 	if (said)
 		*said = NULL;
-	if (sysfs_dry_run) {
-		md_tell(words);
+	md_tell(words);
+	if (sysfs_dry_run)
 		return 0;
-	}
 	for (size_t i = 0; words[i] && i < ARRAY_SIZE(argv) - 2; i++)
 		argv[i + 1] = (char *)words[i];
-	md_tell(words);
 	text = say_alloc(MD_SAID);
 	pid = sysfs_spawn(argv, &out, true);
 	rc = pid < 0 ? -1 : md_wait(pid, out, text, sysfs_now() + MD_SECONDS * 1000000LL);
