@@ -64,27 +64,27 @@ static void complete_words(enum cmd_words what)
 	}
 }
 
+static bool complete_takes_value(int option)
+{
+	return cmd_options[option].value && cmd_options[option].value[0] != '[';
+}
+
 /* Commands and their options as lines of `name|kind of words|options`. */
-static void complete_table_lines(const char *head, const char *tail)
+static void complete_table_lines(void)
 {
 	const struct cmd *c;
+	size_t n;
+	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
 
 	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
-		printf("%s%s|%s|", head, c->name, complete_kinds[c->what]);
+		printf("%s|%s|", c->name, complete_kinds[c->what]);
 		for (int j = 0; j < CMD_NR_OPTIONS; j++)
 			if ((c->options | CMD_COMMON) & (uint64_t)1 << j)
 				printf("--%s%s ", cmd_options[j].name,
-				       cmd_options[j].value && cmd_options[j].value[0] != '[' ?
-					       "=" :
-					       "");
-		if (c->flags & CMD_MAPOPTS) {
-			size_t n, k;
-			const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
-
-			for (k = 0; k < n; k++)
-				printf("--%s= ", o[k].key);
-		}
-		printf("%s\n", tail);
+				       complete_takes_value(j) ? "=" : "");
+		for (size_t k = 0; c->flags & CMD_MAPOPTS && k < n; k++)
+			printf("--%s= ", o[k].key);
+		putchar('\n');
 	}
 }
 
@@ -117,7 +117,7 @@ static void complete_bash(void)
 	       "printf '%%s\\n' \"${COMPREPLY[@]}\" | sort -u)\n"
 	       "\t[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
 	       "\treturn 0\n}\n\n_ibnbd_table()\n{\n\tcat <<'EOT'\n");
-	complete_table_lines("", "");
+	complete_table_lines();
 	printf("EOT\n}\n\ncomplete -F _ibnbd ibnbd\n");
 }
 
@@ -174,7 +174,7 @@ static void complete_zsh(void)
 	       "\t\telif [[ -z $second && $name == \"$first \"* ]]; then words_+=(${name#* }); fi\n"
 	       "\tdone < <(_ibnbd_table)\n\t(( ${#words_} )) && compadd -- ${words_[@]}\n}\n\n"
 	       "_ibnbd_table()\n{\n\tcat <<'EOT'\n");
-	complete_table_lines("", "");
+	complete_table_lines();
 	printf("EOT\n}\n\n_ibnbd \"$@\"\n");
 }
 
@@ -193,11 +193,10 @@ static void complete_fish_when(const char *name)
 
 static void complete_fish(void)
 {
-	const struct ibnbd_mapopt *o;
 	const struct cmd *c;
 	size_t n, k;
+	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
 
-	o = ibnbd_mapopt_table(&n);
 	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\n"
 	       "complete -c ibnbd -f\n");
 	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
@@ -226,8 +225,7 @@ static void complete_fish(void)
 			printf(" -l %s", cmd_options[j].name);
 			if (cmd_options[j].letter)
 				printf(" -s %c", cmd_options[j].letter);
-			printf("%s -d '",
-			       cmd_options[j].value && cmd_options[j].value[0] != '[' ? " -r" : "");
+			printf("%s -d '", complete_takes_value(j) ? " -r" : "");
 			complete_quoted(cmd_options[j].help, false);
 			printf("'\n");
 		}

@@ -4,23 +4,21 @@
 #include <string.h>
 #include "tools/cmd/cmd.h"
 
-static void help_option(const struct cmd_option_row *o)
-{
-	char left[48], value[32] = "";
-
-	if (o->value)
-		snprintf(value, sizeof(value), o->value[0] == '[' ? "[=%s" : " %s",
-			 o->value + (o->value[0] == '['));
-	snprintf(left, sizeof(left), "%c%c%s--%s%s", o->letter ? '-' : ' ',
-		 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, value);
-	printf("  %-28s %s\n", left, o->help);
-}
-
 static void help_options(uint64_t which)
 {
-	for (int i = 0; i < CMD_NR_OPTIONS; i++)
-		if (which & (uint64_t)1 << i)
-			help_option(&cmd_options[i]);
+	for (int i = 0; i < CMD_NR_OPTIONS; i++) {
+		const struct cmd_option_row *o = &cmd_options[i];
+		char left[48], value[32] = "";
+
+		if (!(which & (uint64_t)1 << i))
+			continue;
+		if (o->value)
+			snprintf(value, sizeof(value), o->value[0] == '[' ? "[=%s" : " %s",
+				 o->value + (o->value[0] == '['));
+		snprintf(left, sizeof(left), "%c%c%s--%s%s", o->letter ? '-' : ' ',
+			 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, value);
+		printf("  %-28s %s\n", left, o->help);
+	}
 }
 
 static void help_wrap(const char *text)
@@ -40,11 +38,10 @@ static void help_wrap(const char *text)
 
 static void help_mapopts(void)
 {
-	const struct ibnbd_mapopt *o;
 	char left[80];
 	size_t nr, i;
+	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
 
-	o = ibnbd_mapopt_table(&nr);
 	printf("\nOptions of the mapping, as --KEY VALUE or KEY=VALUE:\n");
 	for (i = 0; i < nr; i++) {
 		snprintf(left, sizeof(left), "%s=%s", o[i].key, o[i].value);

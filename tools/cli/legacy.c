@@ -101,16 +101,9 @@ static const char *legacy_option(const char *word, bool list, bool bare)
 		{ "verbose", "-v" },
 		{ "help", "--help" },
 		{ "B", "--bytes" },
-		{ "term", "" },
-		{ "notree", "" },
-		{ "nototals", "" },
-		{ "K", "" },
-		{ "M", "" },
-		{ "G", "" },
-		{ "T", "" },
-		{ "P", "" },
-		{ "E", "" },
 	};
+	static const char *const ignored[] = { "term", "notree", "nototals", "K", "M", "G",
+					       "T",    "P",	 "E",	     NULL };
 	size_t i, nr = bare ? 3 : ARRAY_SIZE(table);
 
 	if (list && !bare && !strcmp(word, "all"))
@@ -118,7 +111,7 @@ static const char *legacy_option(const char *word, bool list, bool bare)
 	for (i = 0; i < nr; i++)
 		if (!strcmp(word, table[i].word))
 			return table[i].ours;
-	return NULL;
+	return !bare && legacy_is(word, ignored) ? "" : NULL;
 }
 
 /* Translates -s and -d of the rnbd tool, which are allowed only before its first word. */
@@ -277,7 +270,6 @@ static bool legacy_recognise(struct legacy *l, int nr, const char **in, int firs
 	return l->ours;
 }
 
-/* Translates the words after the verb. */
 static int legacy_words(const struct legacy *l, int nr, const char **in, const char **out, int *n)
 {
 	bool literal = false,

@@ -14,11 +14,6 @@ size_t host_cut(const char *s)
 	return s[cut] ? cut : strcspn(s, "@");
 }
 
-static bool host_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 #define HOST_NAME_MAX_LEN	253
 #define HOST_LABEL_MAX_LEN	63
 
@@ -27,8 +22,7 @@ static bool host_hex(const char *s, const char *end)
 {
 	const char *p = end;
 
-	while (p > s && ((p[-1] >= '0' && p[-1] <= '9') ||
-			 ((p[-1] | 0x20) >= 'a' && (p[-1] | 0x20) <= 'f')))
+	while (p > s && ibtrs_hex(p[-1]) >= 0)
 		p--;
 	return p < end && p - s >= 2 && (p[-1] | 0x20) == 'x' && p[-2] == '0' &&
 	       (p - s == 2 || p[-3] == '.');
@@ -61,7 +55,7 @@ static const char *host_name_wrong(const char *s, size_t len)
 			label = 0;
 			continue;
 		}
-		if (!digit && !other && !host_letter(s[i]))
+		if (!digit && !other && !((s[i] | 32) >= 'a' && (s[i] | 32) <= 'z'))
 			return "neither an address nor a name of a host, which is made of letters, digits, '-', '_' and '.'";
 		if (s[i] == '-' && (!label || i + 1 == len || s[i + 1] == '.'))
 			return "no part of a name of a host begins or ends with '-'";

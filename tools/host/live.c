@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reads a mapping back from sysfs, option by option, for remap --force and maps save. A driver
- * older than this command may not show every option; an option that it does not show keeps the
- * caller's value.
+ * older than this command may not show every option.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -127,7 +126,6 @@ char *live_shared(const struct state_session *s, bool server, char **hint)
 		       first->dst_addr);
 }
 
-/* Copy what @object shows of the options of its mapping into @map. */
 static int live_fields(struct ibnbd_map *map, const struct state_type *type, const void *object)
 {
 	int rc = 0;
@@ -176,10 +174,9 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 
 void live_terse(struct ibnbd_map *map, uint32_t said)
 {
-	const struct ibnbd_mapopt *o;
 	size_t nr, i;
+	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
 
-	o = ibnbd_mapopt_table(&nr);
 	for (i = 0; i < nr; i++) {
 		const char *field = (const char *)map + o[i].offset;
 

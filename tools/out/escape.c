@@ -114,6 +114,8 @@ static bool escape_keeps(enum escape how, const char *s, size_t n, unsigned int 
 {
 	const struct escape_rule *r = &escape_rules[how];
 
+	if (how == ESCAPE_KINDS)	/* escape_unseen() */
+		return code == '\n' || code == '\t' || !escape_hidden(code);
 	if (n == 1 && escape_undone(s, first))
 		return false;
 	if (r->utf8_only)
@@ -152,23 +154,7 @@ char *escape_text(enum escape how, const char *text)
 
 char *escape_unseen(const char *text)
 {
-	char *out = say_alloc(4 * strlen(text) + 1), *p = out;
-	unsigned int code;
-	size_t n;
-
-	for (; *text; text += n) {
-		n = escape_utf8(text, &code);
-		if (n && (code == '\n' || code == '\t' || !escape_hidden(code))) {
-			memcpy(p, text, n);
-			p += n;
-			continue;
-		}
-		n = n ? n : 1;
-		for (code = 0; code < n; code++)
-			p += sprintf(p, "\\x%02x", (unsigned char)text[code]);
-	}
-	*p = 0;
-	return out;
+	return escape_text(ESCAPE_KINDS, text);
 }
 
 int escape_columns(const char *text)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Escapes for names and texts that come from others and are printed. A byte that could do harm, or
- * that is not UTF-8, becomes \xNN; escape_undo() restores the original. ibnbd(8), OUTPUT, describes
+ * Escapes for names and texts that come from others and are printed. ibnbd(8), OUTPUT, describes
  * the same for users.
  */
 #ifndef TOOLS_ESCAPE_H

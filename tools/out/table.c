@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prints sets of objects. -o picks columns, --sort orders rows, --filter drops rows. Then
- * libsmartcols draws a table, or words, pairs, CSV or JSON are written. Each format has its own
- * escape for names (escape.h). JSON always has every field of the set, whatever -o says: its
- * readers pick fields themselves, and a document always has the same shape.
+ * Prints sets of objects. Each format has its own escape for names (escape.h). JSON always has
+ * every field of the set, whatever -o says: its readers pick fields themselves, and a document
+ * always has the same shape.
  */
 #include <libsmartcols.h>
 #include <stdlib.h>
@@ -236,13 +235,6 @@ static int table_compare(const void *a, const void *b)
 	return v->descending ? -r : r;
 }
 
-static bool table_keep(const struct table_view *v, const void *object)
-{
-	char *cell __free(free) = v->filter ? table_cell(v->filter, object, true, "") : NULL;
-
-	return !cell || escape_means(v->filter_text, cell) != v->filter_not;
-}
-
 static const void **table_rows(const struct table_view *v, const void *objects, size_t nr,
 			       size_t *kept)
 {
@@ -251,8 +243,9 @@ static const void **table_rows(const struct table_view *v, const void *objects, 
 
 	for (i = 0; i < nr; i++) {
 		const void *object = (const char *)objects + i * v->set->type->size;
+		char *cell __free(free) = v->filter ? table_cell(v->filter, object, true, "") : NULL;
 
-		if (table_keep(v, object))
+		if (!cell || escape_means(v->filter_text, cell) != v->filter_not)
 			rows[n++] = object;
 	}
 	table_sorting = v;
@@ -282,22 +275,12 @@ static const char *table_colour(const struct state_field *c, const char *cell)
 	return "red";
 }
 
-/* A cell of a table for people. */
 static char *table_told(const struct table_view *v, const struct state_field *c, const void *object)
 {
 	if (v->set == &table_devs &&
 	    (!strcmp(c->key, "state") || !strcmp(c->key, "state_detail")) && state_text(c, object))
 		return table_state(object, state_text(c, object));
 	return table_cell(c, object, v->bytes, "-");
-}
-
-/* Escapes @cell and frees it. */
-static char *table_escaped(enum escape how, char *cell)
-{
-	char *text = escape_text(how, cell);
-
-	free(cell);
-	return text;
 }
 
 static int table_draw(const struct table_view *v, const void **rows, size_t nr,
@@ -322,8 +305,8 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr,
 		struct libscols_line *line = scols_table_new_line(tb, NULL);
 
 		for (size_t j = 0; line && j < v->nr; j++) {
-			char *cell = table_escaped(ESCAPE_LINE,
-						   table_told(v, v->column[j], rows[i]));
+			char *told __free(free) = table_told(v, v->column[j], rows[i]),
+			     *cell = escape_text(ESCAPE_LINE, told);
 			const char *colour = table_colour(v->column[j], cell);
 
 			if (colour && scols_line_get_cell(line, j))
@@ -368,11 +351,11 @@ static void table_csv_cell(const char *cell)
 static void table_cell_for(const struct table_view *v, const struct state_field *c,
 			   const void *object, enum escape how)
 {
-	char *cell __free(free) = table_cell(c, object, v->bytes, "");
-
+	char *plain __free(free) = table_cell(c, object, v->bytes, ""),
+	     *escaped __free(free) = escape_text(how, plain);
 	/* Numbers are not escaped in CSV: they may begin with '-'. */
-	if (*cell && (how != ESCAPE_CSV || c->kind == STATE_TEXT))
-		cell = table_escaped(how, cell);
+	const char *cell = how == ESCAPE_CSV && c->kind != STATE_TEXT ? plain : escaped;
+
 	if (how == ESCAPE_CSV)
 		table_csv_cell(cell);
 	else if (how == ESCAPE_SHELL)
@@ -396,7 +379,7 @@ static void table_script(const struct table_view *v, const void **rows, size_t n
 	}
 }
 
-/* ---- JSON: every field of the set, whatever -o says ---- */
+/* ---- JSON ---- */
 
 void table_json_fields(struct json *j, const struct table_set *set, const void *object)
 {
@@ -416,13 +399,15 @@ void table_json_fields(struct json *j, const struct table_set *set, const void *
 	}
 }
 
-static void table_json_rows(struct json *j, const struct table_set *set, const void **rows,
+static void table_json_view(struct json *j, const struct table_view *v, const void *objects,
 			    size_t nr)
 {
-	json_array(j, set->what);
+	const void **rows __free(free) = table_rows(v, objects, nr, &nr);
+
+	json_array(j, v->set->what);
 	for (size_t i = 0; i < nr; i++) {
 		json_object(j, NULL);
-		table_json_fields(j, set, rows[i]);
+		table_json_fields(j, v->set, rows[i]);
 		json_end(j);
 	}
 	json_end(j);
@@ -430,10 +415,7 @@ static void table_json_rows(struct json *j, const struct table_set *set, const v
 
 void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr)
 {
-	struct table_view all = { .set = set };
-	const void **rows __free(free) = table_rows(&all, objects, nr, &nr);
-
-	table_json_rows(j, set, rows, nr);
+	table_json_view(j, &(struct table_view){ .set = set }, objects, nr);
 }
 
 void table_json_sessions(struct json *j, const char *key, const struct state_session *all,
@@ -465,13 +447,11 @@ void table_json_exports(struct json *j, const struct state *s)
 int table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
 	       const struct cmd_args *a)
 {
-	const void **rows __free(free) = NULL;
 	struct table_view v;
 
 	if (table_view(&v, set, a))
 		return SAY_USAGE;
-	rows = table_rows(&v, objects, nr, &nr);
-	table_json_rows(j, set, rows, nr);
+	table_json_view(j, &v, objects, nr);
 	return SAY_DONE;
 }
 
@@ -484,17 +464,17 @@ int table_print(const struct table_set *set, const void *objects, size_t nr,
 
 	if (table_view(&v, set, a))
 		return SAY_USAGE;
+	if (ARG(a, json)) {
+		json_document(&j, stdout, false);
+		table_json_view(&j, &v, objects, nr);
+		json_end(&j);
+		return SAY_DONE;
+	}
 	rows = table_rows(&v, objects, nr, &nr);
 	if (table_for_people(a))
 		return table_draw(&v, rows, nr, a);
-	if (ARG(a, json)) {
-		json_document(&j, stdout, false);
-		table_json_rows(&j, set, rows, nr);
-		json_end(&j);
-	} else {
-		table_script(&v, rows, nr,
-			     ARG(a, csv) ? ESCAPE_CSV : ARG(a, raw) ? ESCAPE_WORD : ESCAPE_SHELL,
-			     !ARG(a, noheadings));
-	}
+	table_script(&v, rows, nr,
+		     ARG(a, csv) ? ESCAPE_CSV : ARG(a, raw) ? ESCAPE_WORD : ESCAPE_SHELL,
+		     !ARG(a, noheadings));
 	return SAY_DONE;
 }
