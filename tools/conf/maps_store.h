@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Saves mappings below maps.conf.d, one file for each, and forgets them (maps_saved.h). A file is
- * replaced whole (temporary file, fsync, rename) under a lock. Saving the same again changes
- * nothing. No file is changed that a person wrote, and no change makes another mapping lose its
- * line: both are refused, with an error. All return the exit status.
+ * Saves mappings below maps.conf.d, one file for each, and forgets them (maps_saved.h), under a
+ * lock. No file is changed that a person wrote, and no change makes another mapping lose its line:
+ * both are refused, with an error. All return the exit status.
  */
 #ifndef TOOLS_MAPS_STORE_H
 #define TOOLS_MAPS_STORE_H

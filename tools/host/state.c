@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Reads the objects of docs/sysfs.md into structs. Called by every command that lists objects, and
- * by those that look for an object by its name. No lock keeps sysfs unchanged while it is read: an
- * object that disappears during the reading leaves NULL and SYSFS_UNKNOWN, never an error.
- */
+/* Reads the objects of docs/sysfs.md into structs. No lock keeps sysfs unchanged meanwhile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,9 +126,9 @@ static void state_read_path(struct state_path *p, const char *side, const char *
 static void state_read_session(struct state_session *s, const char *side, const char *all,
 			       const char *name)
 {
-	char *paths __free(free) = NULL, *blank;
-	char **names __free(sysfs_list_free) = NULL;
 	size_t nr, i;
+	char *paths __free(free) = say_fmt("%s/%s/paths", all, name), *blank,
+	     **names __free(sysfs_list_free) = sysfs_list(paths, &nr);
 
 	s->dir = say_fmt("%s/%s", all, name);
 	s->side = say_dup(side);
@@ -141,8 +137,6 @@ static void state_read_session(struct state_session *s, const char *side, const 
 	blank = s->policy ? strchr(s->policy, ' ') : NULL;
 	if (blank)
 		*blank = 0;	/* "min-inflight (MI: 1)" */
-	paths = say_fmt("%s/paths", s->dir);
-	names = sysfs_list(paths, &nr);
 	s->paths = say_alloc((nr + 1) * sizeof(*s->paths));
 	s->path_states = say_alloc(nr + 1);
 	s->nr_paths = (int64_t)nr;
@@ -203,11 +197,10 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 
 static void state_read_devs(struct state *s)
 {
-	char *block __free(free) = sysfs_path("block");
-	char **names __free(sysfs_list_free) = NULL;
 	size_t nr, i;
+	char *block __free(free) = sysfs_path("block"),
+	     **names __free(sysfs_list_free) = sysfs_list(block, &nr);
 
-	names = sysfs_list(block, &nr);
 	s->devs = say_alloc((nr + 1) * sizeof(*s->devs));
 	for (i = 0; i < nr; i++) {
 		struct state_session *sess;
@@ -228,10 +221,10 @@ static void state_read_devs(struct state *s)
 
 static void state_read_export(struct state_export *e, const char *ctl, const char *name)
 {
-	char *sessions __free(free) = say_fmt("%s/devices/%s/sessions", ctl, name),
-	     *link __free(free) = say_fmt("%s/devices/%s/block_dev", ctl, name);
-	char **names __free(sysfs_list_free) = NULL;
 	size_t nr, i;
+	char *sessions __free(free) = say_fmt("%s/devices/%s/sessions", ctl, name),
+	     *link __free(free) = say_fmt("%s/devices/%s/block_dev", ctl, name),
+	     **names __free(sysfs_list_free) = sysfs_list(sessions, &nr);
 
 	e->dir = say_fmt("%s/devices/%s", ctl, name);
 	e->name = say_dup(name);
@@ -240,7 +233,6 @@ static void state_read_export(struct state_export *e, const char *ctl, const cha
 	state_fill(&state_type_export, e);
 	if (e->size != SYSFS_UNKNOWN)
 		e->size *= 512;
-	names = sysfs_list(sessions, &nr);
 	e->opens = say_alloc((nr + 1) * sizeof(*e->opens));
 	e->nr_opens = (int64_t)nr;
 	for (i = 0; i < nr; i++) {
@@ -278,11 +270,10 @@ static struct state_session *state_opener(struct state *s, const char *open)
 /* @ctl: of the driver, or of ibnbd-serverd */
 static void state_read_exports(struct state *s, const char *ctl)
 {
-	char *devices __free(free) = say_fmt("%s/devices", ctl),
-	     **names __free(sysfs_list_free) = NULL;
 	size_t i, j, nr;
+	char *devices __free(free) = say_fmt("%s/devices", ctl),
+	     **names __free(sysfs_list_free) = sysfs_list(devices, &nr);
 
-	names = sysfs_list(devices, &nr);
 	s->exports = say_grow(s->exports, (s->nr_exports + nr + 1) * sizeof(*s->exports));
 	memset(s->exports + s->nr_exports, 0, (nr + 1) * sizeof(*s->exports));
 	for (i = 0; i < nr; i++) {

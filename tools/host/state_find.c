@@ -182,10 +182,6 @@ static struct state_dev *state_dev_exact(struct state *s, const char *word, unsi
 	return *nr == 1 ? found : NULL;
 }
 
-/*
- * @word is a plain name, or a name as the outputs escape it. If it is both, of two disks, @why asks
- * which one is meant.
- */
 struct state_dev *state_dev(struct state *s, const char *word, char **why)
 {
 	char *undone __free(free) = escape_undo(word);

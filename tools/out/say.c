@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Every text that the command prints for a person, and its exit codes.
- *
- * Errors are printed to stderr and return the exit code, so that a caller can write `return
- * say_error(...)`. The line below the error says what to do (say_hint()). Colour is decided for
- * each stream. The rest are small helpers for all other files: suggestions for mistyped words, and
- * allocation that ends the program when there is no memory.
- */
+/* Every text that the command prints for a person, and small helpers for all other files. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -155,8 +148,6 @@ int say_exit_of(int err)
 
 void say_sum(struct say_sum *sum, int rc)
 {
-	unsigned int distance = best ? say_distance(word, best) :
-				       (unsigned int)n / 3 + (n < 3 ? 1 : 2);
 	sum->rc = !sum->any || sum->rc == rc ? rc : SAY_PARTIAL;
 	sum->any = true;
 }
@@ -164,6 +155,8 @@ void say_sum(struct say_sum *sum, int rc)
 const char *say_nearest(const char *word, const char *best, const char *other)
 {
 	size_t n = strlen(word);
+	unsigned int distance = best ? say_distance(word, best) :
+				       (unsigned int)n / 3 + (n < 3 ? 1 : 2);
 
 	if (n > 1)
 		say_nearer(word, other, &distance, &best);
