@@ -26,7 +26,7 @@ DUAL = (*USER, "ibtrs/proto/", "ibtrs/logic/", "ibnbd/proto/", "ibnbd/logic/", "
     f"ibtrs/include/ibtrs/{h}.h" for h in ("pure", "addr", "key", "words", "dir", "version")))
 # lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
 BUDGET = {DRIVERS: (38018, 223), USER: (12922, 53), PROGRAMS: (6340, 20),
-          ("tools/",): (21934, 108)}
+          ("tools/",): (21477, 108)}
 
 
 def text(f):
