@@ -152,9 +152,10 @@ int ibtrs_srv_quota_let_in(const struct ibtrs_srv *srv, const struct ibtrs_srv_p
 	int err = 0;
 
 	quota_max(srv, &max);
-	c = quota_count(srv, s->peer, s->key, path->known);
-	if (!s->name[0])
+	if (!s->name[0]) {
+		c = quota_count(srv, s->peer, s->key, path->known);
 		err = ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
+	}
 	c = quota_count(srv, path->peer, s->key, path->known);
 	return err ?: ibtrs_quota_check(&max, &c, IBTRS_QUOTA_LET_IN, quota_path_bytes(srv), why);
 }
