@@ -128,7 +128,7 @@ def hz(kver):
 
 def write_whole(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     part.write_bytes(data)
     part.replace(path)
 
@@ -294,9 +294,10 @@ def _base(kver):
     tree.file("etc/hosts", b"127.0.0.1 localhost\n")
     shutil.rmtree(moddir, ignore_errors=True)
     for name, path in modules.items():
-        data = plain_module(path)
-        tree.file(f"lib/modules/{kver}/{name}", data)
-        write_whole(moddir / name, data)
+        write_whole(moddir / name, plain_module(path))
+        # for BPF alone; the first module of a boot that has it makes the kernel read all of its own
+        subprocess.run(["objcopy", "--remove-section=.BTF", moddir / name], check=True)
+        tree.file(f"lib/modules/{kver}/{name}", (moddir / name).read_bytes())
     for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
         path = kernel_root(kver) / "lib/modules" / kver / name
         if path.exists():
