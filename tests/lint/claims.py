@@ -54,8 +54,9 @@ def kernels():
                 named += 1
                 if (a, b) != (oldest, newest) and b != "5.14":
                     yield f"{f}: kernels {a} to {b}; dkms.conf has {oldest} to {newest}"
-        for m in re.findall(rf"[^.|]*\bfrom {re.escape(oldest)} on\b", text):
-            yield f"{f}: names no newest kernel, dkms.conf has {newest}:{m}"
+        for m in re.finditer(rf"\bfrom {re.escape(oldest)} on\b", text):
+            words = re.split(r"[.|]", text[:m.start()])[-1]
+            yield f"{f}: names no newest kernel, dkms.conf has {newest}:{words}{m[0]}"
     if named < 3:
         yield f"{named} documents say which kernels are supported"
     rows = re.findall(r"^(\d+\.\d+)-\S+ .*newest", read("tests/kernels/kernels.conf"), re.M)
