@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A kernel for the tests of tools/: linked with --wrap, it hands each write to the program that
- * IBNBD_FAKE names, as PATH TEXT, and takes its exit status for the errno. Without IBNBD_FAKE the
- * file is written. The drivers wait killably: a signal that is caught has to wait, too. A device
- * node is a file with "MAJOR:MINOR" in it. What key N is, in hex, is in keys/N below IBNBD_ROOT; if
- * there is a keys/N-revoked, it is revoked; and keys/linked, if that is there, gets a line for each
- * keyring that the command links to itself, and keys/wiped one for each explicit_bzero(), with the
- * number of bytes, and a "!" if the process could leave a core. The lines of ifaddrs below IBNBD_ROOT, INTERFACE ADDRESS (of a /24), are this
- * host's addresses if it is there; those of hosts, NAME ADDRESS, what names resolve to.
+ * A kernel for the tests of tools/: linked with --wrap, it hands each write to kernel.py, at the
+ * socket that IBNBD_FAKE names, and is told the errno. Without IBNBD_FAKE the file is written. The
+ * drivers wait killably: a signal that is caught has to wait, too. A device node is a file with
+ * "MAJOR:MINOR" in it. What key N is, in hex, is in keys/N below IBNBD_ROOT; if there is a
+ * keys/N-revoked, it is revoked; and keys/linked, if that is there, gets a line for each keyring
+ * that the command links to itself, and keys/wiped one for each explicit_bzero(), with the number
+ * of bytes, and a "!" if the process could leave a core. The lines of ifaddrs below IBNBD_ROOT,
+ * INTERFACE ADDRESS (of a /24), are this host's addresses if it is there; those of hosts, NAME
+ * ADDRESS, what names resolve to.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,8 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
@@ -60,32 +62,29 @@ int __wrap_sysfs_barred(const char *path)
 
 int __wrap_sysfs_store(const char *path, const char *text)
 {
-	const char *program = getenv("IBNBD_FAKE");
+	const char *kernel = getenv("IBNBD_FAKE"), *sys = getenv("IBNBD_SYSFS");
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	unsigned char err;
 	sigset_t caught, before;
-	int status;
-	pid_t pid;
+	int fd, status;
 
-	if (!program)
+	if (!kernel)
 		return __real_sysfs_store(path, text);
 	status = __wrap_sysfs_barred(path);
 	if (status && status != ENOENT)
 		return status;
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", kernel);
 	sigfillset(&caught);
 	sigdelset(&caught, SIGTERM);
 	sigdelset(&caught, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &caught, &before);
-	pid = fork();
-	if (!pid) {
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* The sanitizers' settings are for the command alone. */
-		execlp("python3", "python3", "-S", "-E", program, path, text, (char *)NULL);
-		_exit(EIO);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		status = W_EXITCODE(EIO, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) ||
+	    dprintf(fd, "%s%c%s%c%s%c", sys, 0, path, 0, text, 0) < 0 || read(fd, &err, 1) != 1)
+		err = EIO;
+	close(fd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return WEXITSTATUS(status);
+	return err;
 }
 
 bool __wrap_sysfs_node(const char *path, dev_t *dev)

@@ -1,14 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The drivers, as far as the command sees them: kernel.py PATH TEXT does what a write to this file
-of sysfs would do below IBNBD_SYSFS, and exits with the errno.  Behaves as docs/sysfs.md says;
-a device called E-NAME is refused with that errno, each one while there is a file refuse with its
-name."""
-import errno, os, re, shutil, sys, time
+"""The drivers, as far as the command sees them: a process that is asked by fake.c, over a socket,
+for what a write to a file of sysfs would do, and answers with the errno.  Behaves as docs/sysfs.md
+says; a device called E-NAME is refused with that errno, each one while there is a file refuse with
+its name."""
+import errno, os, re, select, shutil, signal, socket, sys, time, traceback
 from pathlib import Path
 
-SYS = Path(os.environ["IBNBD_SYSFS"])
-CTL = SYS / "class/ibnbd-client/ctl"
+SYS = CTL = asker = None        # of the write that this process does
 SYSFS = (Path(__file__).resolve().parents[2] / "docs/sysfs.md").read_text()
 
 
@@ -105,7 +103,7 @@ def map_device(text):
             m[key] = value
     dev, session = m["device_path"], m["sessname"]
     if dev.startswith("SLOW"):
-        time.sleep(int(dev[4:]))
+        select.select([asker], [], [], int(dev[4:]))        # readable when the command has died
         refuse(errno.ETIMEDOUT, "no answer")
     if (SYS / "refuse").exists():
         refuse(getattr(errno, (SYS / "refuse").read_text().strip()), "the server is gone")
@@ -160,9 +158,8 @@ def policy(p, text):
     p.write_text(text[:-4])
 
 
-def main(path, text):
-    p = Path(path)
-    text = text.strip()
+def write(path, written):
+    p, text = Path(path), written.strip()
     with open(SYS / "log", "a", errors="surrogateescape") as log:
         log.write(f"{os.path.relpath(p, SYS)} {text}\n")
     with open(SYS / "times", "a") as times:
@@ -198,7 +195,7 @@ def main(path, text):
     elif p.name == "force_close":
         shutil.rmtree(p.parent)
     elif p.name == "policy":
-        policy(p, sys.argv[2])
+        policy(p, written)
     elif p.name == "mpath_policy":
         p.write_text(text + " (X: 0)\n")
     elif text == "re-add":              # md
@@ -211,5 +208,47 @@ def main(path, text):
         p.write_text(text + "\n")
 
 
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+def answer():
+    """The asker sends SYSFS PATH TEXT, each with a NUL behind it."""
+    global SYS, CTL
+    err = errno.EIO
+    try:
+        words = b""
+        while words.count(b"\0") < 3:
+            words += asker.recv(65536) or sys.exit()    # the command has died
+        root, path, text, _ = os.fsdecode(words).split("\0")
+        SYS = Path(root)
+        CTL = SYS / "class/ibnbd-client/ctl"
+        write(path, text)
+        err = 0
+    except SystemExit as e:
+        err = e.code or 0
+    except BaseException:
+        traceback.print_exc()
+    try:
+        asker.send(bytes([err]))
+    finally:
+        os._exit(0)
+
+
+def start(at):
+    """Answers at this socket, each asker in a process of its own, until the caller has ended."""
+    global asker
+    lives, held = os.pipe()     # the caller alone keeps `held`
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(at))
+        at.chmod(0o666)
+        s.listen(64)
+        if os.fork():
+            os.close(lives)
+            return
+        os.close(held)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        while s in select.select([s, lives], [], [])[0]:
+            asker = s.accept()[0]
+            if not os.fork():
+                break
+            asker.close()
+        else:
+            os._exit(0)
+    answer()

@@ -35,6 +35,7 @@ class World:
     """A machine in a directory: sys/ and root/."""
     build = None
     update = False
+    kernel = None       # its socket
     storage = None
 
     def __init__(self):
@@ -42,7 +43,7 @@ class World:
         self.sys, self.root = self.dir / "sys", self.dir / "root"
         self.env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8",
                     "IBNBD_SYSFS": str(self.sys), "IBNBD_ROOT": str(self.root),
-                    "IBNBD_FAKE": str(HERE / "kernel.py"), "HOME": "/", "TERM": "dumb",
+                    "IBNBD_FAKE": str(self.kernel), "HOME": "/", "TERM": "dumb",
                     "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
         for d in (self.sys, self.root / "etc/ibnbd", self.root / "proc/self", self.root / "dev"):
             d.mkdir(parents=True)

@@ -7,13 +7,13 @@
 
 Last line: N passed, N failed.  A test is a function of test_*.py with @test;
 it gets a fresh World (kit.py)."""
-import argparse, importlib, sys, traceback
+import argparse, importlib, sys, tempfile, traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.dont_write_bytecode = True
-import kit
+import kernel, kit
 
 AT_ONCE = 4     # half of the time is pauses of the command under test
 
@@ -41,9 +41,13 @@ def run(t):
         w.close()
 
 
-chosen = [t for t in kit.TESTS if a.only in f"{t.__module__[5:]}: {t.__name__}"]
-with ThreadPoolExecutor(AT_ONCE) as pool:
-    passed = sum(pool.map(run, chosen))
+with tempfile.TemporaryDirectory(prefix="ibnbd-tools-") as d:
+    kit.World.kernel = Path(d) / "kernel"
+    Path(d).chmod(0o755)
+    kernel.start(kit.World.kernel)
+    chosen = [t for t in kit.TESTS if a.only in f"{t.__module__[5:]}: {t.__name__}"]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        passed = sum(pool.map(run, chosen))
 failed = len(chosen) - passed
 print(f"{passed} passed, {failed} failed")
 sys.exit(bool(failed or not passed))
