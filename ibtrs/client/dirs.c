@@ -42,19 +42,19 @@ static atomic_t path_dirs;
 
 static struct class *dirs_class;
 
-static int session_dir_add(struct ibtrs_clt *clt)
+int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_sysfs *s = &clt->sysfs;
 	struct device *dev;
 	unsigned int noio;
 
-	atomic_set(&s->removing, 0);
+	guard(mutex)(&sessions_lock);
 	dev = class_find_device_by_name(dirs_class, clt->name);
 	if (dev) {
 		put_device(dev);
 		return -EEXIST;
 	}
-	/* The caller's sessions_lock keeps port.c from looking at paths: do not wait for I/O. */
+	/* sessions_lock keeps port.c from looking at paths: do not wait for I/O. */
 	noio = memalloc_noio_save();
 	dev = device_create_with_groups(dirs_class, NULL, MKDEV(0, 0), clt,
 					ibtrs_clt_sysfs_session_groups, "%s", clt->name);
@@ -67,22 +67,8 @@ static int session_dir_add(struct ibtrs_clt *clt)
 		return -ENOMEM;
 	}
 	s->dev = dev;
+	list_add_tail(&clt->entry, &sessions);
 	return 0;
-}
-
-int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
-{
-	struct ibtrs_clt *other;
-	int err;
-
-	guard(mutex)(&sessions_lock);
-	list_for_each_entry(other, &sessions, entry)
-		if (!strcmp(other->name, clt->name))
-			return -EEXIST;
-	err = session_dir_add(clt);
-	if (!err)
-		list_add_tail(&clt->entry, &sessions);
-	return err;
 }
 
 void ibtrs_clt_dirs_session_unlist(struct ibtrs_clt *clt)
@@ -109,36 +95,14 @@ void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg)
 
 void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt)
 {
-	if (clt->sysfs.dev)
-		device_remove_file(clt->sysfs.dev, ibtrs_clt_sysfs_add_path);
+	device_remove_file(clt->sysfs.dev, ibtrs_clt_sysfs_add_path);
 }
 
 void ibtrs_clt_dirs_session_del(struct ibtrs_clt *clt)
 {
-	struct ibtrs_clt_sysfs *s = &clt->sysfs;
-
-	if (!s->dev)
-		return;
-	wait_var_event(&s->removing, !atomic_read_acquire(&s->removing));
-	kobject_del(s->paths);
-	kobject_put(s->paths);
-	s->paths = NULL;
-	device_unregister(s->dev);
-	s->dev = NULL;
-}
-
-void ibtrs_clt_dirs_removing(struct ibtrs_clt *clt)
-{
-	atomic_inc(&clt->sysfs.removing);
-}
-
-void ibtrs_clt_dirs_removed(struct ibtrs_clt *clt)
-{
-	atomic_t *removing = &clt->sysfs.removing;
-
-	/* wake_up_var() uses only the address: the session may be freed already. */
-	if (atomic_dec_and_test(removing))
-		wake_up_var(removing);
+	kobject_del(clt->sysfs.paths);
+	kobject_put(clt->sysfs.paths);
+	device_unregister(clt->sysfs.dev);
 }
 
 /* ---- directories of paths ----------------------------------------------- */

@@ -26,12 +26,10 @@ struct rdma_cm_id;
  * struct ibtrs_clt_sysfs - of a session: clt->sysfs
  * @dev: /sys/class/ibtrs-client/<name>
  * @paths: its paths/
- * @removing: number of tasks and works that are removing a path, or are about to claim one
  */
 struct ibtrs_clt_sysfs {
 	struct device *dev;
 	struct kobject *paths;
-	atomic_t removing;
 };
 
 /**
@@ -69,17 +67,7 @@ void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg)
  * CLOSE is posted to all paths, before they are removed.
  */
 void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt);
-/*
- * Waits for stores to remove_path that still run. Called when all other paths have been removed,
- * and before the work queues are destroyed. It may be called twice.
- */
-void ibtrs_clt_dirs_session_del(struct ibtrs_clt *clt);
-/*
- * Call removing() before a path is taken off the list of its session in order to remove it, and
- * removed() when that is done. The session may be freed once removed() is called.
- */
-void ibtrs_clt_dirs_removing(struct ibtrs_clt *clt);
-void ibtrs_clt_dirs_removed(struct ibtrs_clt *clt);
+void ibtrs_clt_dirs_session_del(struct ibtrs_clt *clt);	/* all paths have been removed */
 
 /*
  * Create paths/<src@dst>/ with stats/. This is the last step of making a path, because its files

@@ -5,7 +5,6 @@
 #include <ibtrs/version.h>
 #include "ibtrs/client/cm.h"
 #include "ibtrs/client/dirs.h"
-#include "ibtrs/client/paths.h"
 
 #define CREATE_TRACE_POINTS
 #include "ibtrs/client/trace.h"
@@ -14,21 +13,12 @@ static int __init ibtrs_clt_init(void)
 {
 	int err;
 
-	err = ibtrs_clt_paths_init();
-	if (err)
-		return err;
 	err = ibtrs_clt_dirs_init();
 	if (err)
-		goto paths;
+		return err;
 	err = ibtrs_clt_port_init();
 	if (err)
-		goto dirs;
-	return 0;
-
-dirs:
-	ibtrs_clt_dirs_exit();
-paths:
-	ibtrs_clt_paths_exit();
+		ibtrs_clt_dirs_exit();
 	return err;
 }
 
@@ -36,9 +26,8 @@ static void __exit ibtrs_clt_exit(void)
 {
 	ibtrs_clt_port_exit();
 	ibtrs_clt_dirs_exit();
-	ibtrs_clt_paths_exit();
 	rcu_barrier();
-	/* a store of remove_path, which runs outside of its attribute, may be here still */
+	/* a store of remove_path, outside of its attribute, or its work may be here still */
 	synchronize_rcu_tasks();
 }
 

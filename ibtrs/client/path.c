@@ -42,6 +42,16 @@ int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size)
 	return err;
 }
 
+void ibtrs_clt_path_why(struct ibtrs_clt_path *path, char *buf, size_t size)
+{
+	char reason[IBTRS_CLT_REASON_LEN];
+
+	ibtrs_clt_path_reason(path, reason, sizeof(reason));
+	*buf = 0;
+	if (reason[0])
+		scnprintf(buf, size, "%s: %s", path->name, reason);
+}
+
 int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
 {
 	return READ_ONCE(path->err) ?: -ECONNABORTED;

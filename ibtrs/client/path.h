@@ -115,6 +115,8 @@ static inline void ibtrs_clt_path_fail(struct ibtrs_clt_path *path, int err, con
 void ibtrs_clt_path_refused(struct ibtrs_clt_path *path, int err, const char *text);
 /* The last failure: errno, and words in @buf. Any context. */
 int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size);
+/* Its words behind the name of the path; empty: there was none. Any context. */
+void ibtrs_clt_path_why(struct ibtrs_clt_path *path, char *buf, size_t size);
 
 /*
  * The circumstances of a path, except whether it is wanted; and telling its retry record what

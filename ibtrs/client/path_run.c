@@ -275,11 +275,10 @@ free_path:
 
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 {
-	/*
-	 * Remove the sysfs files first. A reconnect that was requested before may still be pending,
-	 * and would otherwise be handled after the CLOSE.
-	 */
+	/* Ends the stores for which the removal of the sysfs files waits. */
+	ibtrs_clt_path_close(path, false);
 	ibtrs_clt_dirs_path_del(path);
+	/* A reconnect that was requested before may still be pending, and comes before the CLOSE. */
 	flush_work(&path->work);
 	ibtrs_clt_path_close(path, false);
 	flush_work(&path->drain);	/* it still runs for a moment after it posted DRAINED */

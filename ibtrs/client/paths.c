@@ -12,10 +12,9 @@
  * session waits for that work.
  */
 #include <linux/sched/mm.h>
+#include <linux/wait_bit.h>
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
-
-static struct workqueue_struct *remove_wq;
 
 static struct ibtrs_clt_path *paths_find(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
 {
@@ -37,6 +36,7 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 	mutex_lock(&clt->lock);
 	/* A path that breaks takes this lock, and I/O may wait for that path. */
 	noio = memalloc_noio_save();
+	clt->last_error[0] = 0;
 	if (clt->closing)
 		path = ERR_PTR(-ENODEV);
 	else if (!opening && !clt->opened)
@@ -57,90 +57,49 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 	return path;
 }
 
-/* clt->lock is held. */
-static void paths_take_off(struct ibtrs_clt_path *path)
+/* Take @path off the list if its stage is @stage. Return: as ibtrs_clt_paths_claim(). */
+static int paths_take_off(struct ibtrs_clt_path *path, enum ibtrs_clt_path_stage stage)
 {
 	struct ibtrs_clt *clt = path->clt;
 
+	guard(mutex)(&clt->lock);
+	if (path->stage == IBTRS_CLT_PATH_LEAVING)
+		return -ENODEV;
+	if (path->stage != stage)
+		return -EBUSY;
+	/* As soon as a path is missing from the list, a closing session must wait for its remover. */
+	atomic_inc(&clt->removing);
 	WRITE_ONCE(path->stage, IBTRS_CLT_PATH_LEAVING);
 	list_del_init(&path->entry);
 	clt->nr_paths--;
 	clt->loose |= path->loose;
-}
-
-/*
- * The first attempt has ended, so @path may be claimed now. Return: true: the path stays, or a
- * closing session removes it; it may be freed when this returns. False: the caller must remove it.
- */
-static bool paths_started(struct ibtrs_clt_path *path, bool keep)
-{
-	struct ibtrs_clt *clt = path->clt;
-
-	mutex_lock(&clt->lock);
-	/* A closing session removes the path itself. */
-	keep = keep || clt->closing;
-	if (!keep)
-		paths_take_off(path);
-	else if (path->stage == IBTRS_CLT_PATH_STARTING)
-		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
-	mutex_unlock(&clt->lock);
-	return keep;
+	return 0;
 }
 
 int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_clt *clt = path->clt;
-	int err = 0;
-
-	mutex_lock(&clt->lock);
-	if (path->stage == IBTRS_CLT_PATH_LEAVING)
-		err = -ENODEV;
-	else if (path->stage == IBTRS_CLT_PATH_STARTING)
-		err = -EBUSY;
-	else
-		paths_take_off(path);
-	mutex_unlock(&clt->lock);
-	return err;
-}
-
-void ibtrs_clt_paths_destroy(struct ibtrs_clt_path *path)
-{
-	ibtrs_clt_path_close(path, false);
-	ibtrs_clt_path_destroy(path);
+	return paths_take_off(path, IBTRS_CLT_PATH_MEMBER);
 }
 
 static void paths_remove_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, remove);
-	struct ibtrs_clt *clt = path->clt;
+	atomic_t *removing = &path->clt->removing;
 
-	ibtrs_clt_paths_destroy(path);
-	ibtrs_clt_dirs_removed(clt);
+	ibtrs_clt_path_destroy(path);
+	/* wake_up_var() uses only the address: the session may be freed already. */
+	if (atomic_dec_and_test(removing))
+		wake_up_var(removing);
 }
 
 void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_clt *clt = path->clt;
-
 	if (ibtrs_clt_path_close(path, true)) {
 		INIT_WORK(&path->remove, paths_remove_work);
-		queue_work(remove_wq, &path->remove);
-		return;
+		queue_work(system_long_wq, &path->remove);
+	} else {
+		paths_remove_work(&path->remove);
 	}
-	ibtrs_clt_paths_destroy(path);
-	ibtrs_clt_dirs_removed(clt);
-}
-
-/* Keep the reason for the writer of add_path: the path will be freed. @path NULL: no reason. */
-static void paths_note_error(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
-{
-	char reason[IBTRS_CLT_REASON_LEN] = "";
-
-	if (path)
-		ibtrs_clt_path_reason(path, reason, sizeof(reason));
-	guard(mutex)(&clt->lock);
-	scnprintf(clt->last_error, sizeof(clt->last_error), "%s%s%s", path ? path->name : "",
-		  path ? ": " : "", reason);
 }
 
 int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr)
@@ -148,29 +107,18 @@ int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *add
 	struct ibtrs_clt_path *path;
 	int err;
 
-	paths_note_error(clt, NULL);
 	path = ibtrs_clt_paths_start(clt, addr, false);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
 	ibtrs_clt_path_kick(path);
 	err = ibtrs_clt_path_wait_first(path);
-	if (err)
-		paths_note_error(clt, path);
-	ibtrs_clt_dirs_removing(clt);
-	if (paths_started(path, !err))
-		ibtrs_clt_dirs_removed(clt);
-	else
+	scoped_guard(mutex, &clt->lock) {
+		if (err)
+			ibtrs_clt_path_why(path, clt->last_error, sizeof(clt->last_error));
+		else if (path->stage == IBTRS_CLT_PATH_STARTING)
+			WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
+	}
+	if (err && !paths_take_off(path, IBTRS_CLT_PATH_STARTING))
 		ibtrs_clt_paths_remove(path);
 	return err;
-}
-
-int ibtrs_clt_paths_init(void)
-{
-	remove_wq = alloc_workqueue("ibtrs-clt-remove", WQ_UNBOUND, 0);
-	return remove_wq ? 0 : -ENOMEM;
-}
-
-void ibtrs_clt_paths_exit(void)
-{
-	destroy_workqueue(remove_wq);
 }

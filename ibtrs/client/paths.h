@@ -8,9 +8,6 @@
 struct ibtrs_clt;
 struct ibtrs_clt_path;
 
-int ibtrs_clt_paths_init(void);
-void ibtrs_clt_paths_exit(void);	/* call it when no session is left */
-
 /*
  * Create a path and put it on the list, not connected. It cannot be removed while it is starting.
  * @opening: called by open itself; else the session must be open already. ERR_PTR: -ENODEV, -EBUSY,
@@ -21,22 +18,18 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 /* add_path of sysfs. Errors as above, or of connecting. Waits for the first attempt, killable. */
 int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
 /*
- * Claim a path in order to remove it. 0: the caller removes it, alone; it is off clt->paths.
+ * Claim a path in order to remove it. 0: the caller removes it, alone; it is off clt->paths, and a
+ * closing session waits until ibtrs_clt_paths_remove() has ended.
  * -ENODEV: another task removes it, or the session is closing and removes all that are left.
  * -EBUSY: open or add_path still waits for its first attempt.
  */
 int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path);
 /*
- * Closes and destroys a claimed path, then calls ibtrs_clt_dirs_removed(). Waits for all that,
- * unless the task is killed: then a work does the rest. remove_path of sysfs must have left the
- * attribute that it was called through (sysfs_break_active_protection()).
+ * Closes and destroys a claimed path. Waits for that, unless the task is killed: then a work does
+ * the rest. remove_path of sysfs must have left the attribute that it was called through
+ * (sysfs_break_active_protection()).
  */
 void ibtrs_clt_paths_remove(struct ibtrs_clt_path *path);
-/*
- * The same for a path of a closing session, which is off the list: waits even if the task is
- * killed, and does not call ibtrs_clt_dirs_removed().
- */
-void ibtrs_clt_paths_destroy(struct ibtrs_clt_path *path);
 
 /* path_run.c: the works of a path, and its memory */
 
@@ -44,8 +37,8 @@ void ibtrs_clt_paths_destroy(struct ibtrs_clt_path *path);
 struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 					     const struct ibtrs_addr_pair *addr);
 /*
- * Removes the sysfs files of a path that is off the list, which waits for running show and store,
- * waits until the path is closed, and frees it.
+ * Closes a path that is off the list, removes its sysfs files, which waits for running show and
+ * store, and frees it. Waits even if the task is killed.
  */
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path);
 

@@ -11,6 +11,7 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
+#include <linux/wait_bit.h>
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
@@ -217,8 +218,9 @@ void ibtrs_clt_close(struct ibtrs_clt *clt)
 	/* Only this task uses the list now: no path can be added or claimed any more. */
 	list_for_each_entry_safe(path, tmp, &clt->paths, entry) {
 		list_del_init(&path->entry);
-		ibtrs_clt_paths_destroy(path);
+		ibtrs_clt_path_destroy(path);
 	}
+	wait_var_event(&clt->removing, !atomic_read_acquire(&clt->removing));
 	ibtrs_clt_dirs_session_del(clt);
 	/* No path is left, so this work ends the requests that it finds in ibtrs' own slots. */
 	flush_work(&clt->again);
@@ -314,7 +316,6 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_connect);
 
 void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size)
 {
-	char reason[IBTRS_CLT_REASON_LEN];
 	struct ibtrs_clt_path *path;
 
 	BUILD_BUG_ON(IBTRS_CLT_WHY_LEN < IBTRS_PATH_STR_MAX + IBTRS_CLT_REASON_LEN);
@@ -324,13 +325,10 @@ void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size)
 	if (clt->closing)
 		return;
 	list_for_each_entry(path, &clt->paths, entry) {
-		if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP)
-			continue;
-		ibtrs_clt_path_reason(path, reason, sizeof(reason));
-		if (!reason[0])
-			continue;
-		scnprintf(buf, size, "%s: %s", path->name, reason);
-		return;
+		if (ibtrs_clt_path_state(path) != IBTRS_PATH_UP)
+			ibtrs_clt_path_why(path, buf, size);
+		if (*buf)
+			return;
 	}
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_why);

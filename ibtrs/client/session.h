@@ -52,6 +52,7 @@ struct ibtrs_clt {
 	bool closing;
 	u32 max_hdr_size;
 	int max_reconnects;		/* READ_ONCE outside */
+	atomic_t removing;		/* tasks and works that are removing a path */
 
 	struct work_struct again;	/* req.c */
 	/* READ_ONCE; the latest life of the session at the server (protocol 8.2) */

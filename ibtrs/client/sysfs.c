@@ -153,8 +153,8 @@ const struct attribute_group *ibtrs_clt_sysfs_session_groups[] = {
  * directory. So remove_path first closes the path (killable; if it is killed, the path is only
  * closed), then claims it: exactly one of several writers and the closing session removes it. The
  * claim keeps the path from being freed. The store then leaves the attribute
- * (sysfs_break_active_protection()) and removes path and directory. ibtrs_clt_dirs_session_del()
- * waits for such stores.
+ * (sysfs_break_active_protection()) and removes path and directory. A closing session waits for
+ * such stores.
  */
 
 /* ---- path --------------------------------------------------------------- */
@@ -222,24 +222,14 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 				 size_t count)
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
-	struct ibtrs_clt *clt = path->clt;
 	struct kernfs_node *kn;
 	int err;
 
 	err = path_want_one(attr, path, buf, count);
 	err = err ?: ibtrs_clt_path_close(path, true);
+	err = err ?: ibtrs_clt_paths_claim(path);
 	if (err)
 		return err;
-	/*
-	 * Call it before the claim: as soon as a path is missing from the list, a closing session
-	 * must wait for us.
-	 */
-	ibtrs_clt_dirs_removing(clt);
-	err = ibtrs_clt_paths_claim(path);
-	if (err) {
-		ibtrs_clt_dirs_removed(clt);
-		return err;
-	}
 	kn = sysfs_break_active_protection(kobj, &attr->attr);
 	ibtrs_clt_paths_remove(path);
 	/* Nothing holds the module any more; its exit waits for tasks like this one. */
