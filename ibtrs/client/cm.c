@@ -241,14 +241,10 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		if (rsp.ext)
 			WRITE_ONCE(path->clt->ours, true);
 		ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ANSWERED);
-		conn->established = true;
 		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_CID0);
-	} else {
-		if (rsp.ext != path->ext) {
-			*why = "connections of one path negotiated different extensions";
-			return -EPROTO;
-		}
-		conn->established = true;
+	} else if (rsp.ext != path->ext) {
+		*why = "connections of one path negotiated different extensions";
+		return -EPROTO;
 	}
 	if (atomic_inc_return(&path->hs.established) == path->nr_conns)
 		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_INFO);
@@ -395,7 +391,6 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 	conn->recv_cqe.done = ibtrs_clt_rx_recv_done;
 	conn->send_cqe.done = ibtrs_clt_rx_send_done;
 	conn->probe.cqe.done = ibtrs_clt_probe_done;
-	conn->established = false;
 	conn->dead = false;
 	err = cm_resolve(conn);
 	mutex_unlock(&conn->lock);
@@ -413,22 +408,11 @@ int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 
 int ibtrs_clt_cm_restart(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_clt_conn *conn = &path->conns[0];
-	struct rdma_cm_id *id = conn->c.id;
-
-	mutex_lock(&conn->lock);
-	conn->dead = true;
-	mutex_unlock(&conn->lock);
-	rdma_disconnect(id);
-	ibtrs_conn_drain(&conn->c, path->clt->wq, IBTRS_FAULT_CLT_DRAIN, path->clt->name,
-			 path->name);
-	ibtrs_conn_destroy(&conn->c);
+	/* The path has no other connection yet. */
+	ibtrs_clt_cm_disconnect(path);
+	ibtrs_conn_destroy(&path->conns[0].c);
 	ibtrs_clt_auth_free(path);
-	ibtrs_clt_port_unwatch(path);
-	ibtrs_dev_put(path->dev);
-	path->dev = NULL;
-	WRITE_ONCE(conn->c.id, NULL);
-	rdma_destroy_id(id);
+	ibtrs_clt_cm_release(path);
 	ibtrs_clt_path_await(path, IBTRS_RETRY_RESOLVE);
 	return cm_start_one(path, 0);
 }
@@ -479,6 +463,9 @@ void ibtrs_clt_cm_release(struct ibtrs_clt_path *path)
 {
 	u32 cid;
 
+	ibtrs_clt_port_unwatch(path);
+	ibtrs_dev_put(path->dev);
+	path->dev = NULL;
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		struct ibtrs_clt_conn *conn = &path->conns[cid];
 		struct rdma_cm_id *id = conn->c.id;

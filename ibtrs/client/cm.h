@@ -42,7 +42,6 @@ struct ibtrs_clt_conn {
 
 	struct mutex lock;
 	bool dead;
-	bool established;
 	/* the request as sent; the proof in the answer is checked against it */
 	struct ibtrs_wire_conn_req req;
 } ____cacheline_aligned_in_smp;
@@ -91,8 +90,8 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
 /* Destroy QPs and CQs. Drain work, after the requests have left the path. */
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path);
 /*
- * Destroy the ids, which hold the RDMA device: call it when all other objects of the path on that
- * device are gone.
+ * Leave the RDMA device: end the watch of its port, free the PD, and destroy the ids, which hold the
+ * device. Call it when all other objects of the path on that device are gone.
  */
 void ibtrs_clt_cm_release(struct ibtrs_clt_path *path);
 
@@ -107,10 +106,7 @@ void ibtrs_clt_port_exit(void);
 void ibtrs_clt_port_watch(struct ibtrs_clt_path *path, const struct rdma_cm_id *id);
 /* Drain: the QPs of @path may be destroyed when this returns, after 1.5 s at most. */
 void ibtrs_clt_port_settle(struct ibtrs_clt_path *path);
-/*
- * Ends the watch, if there is one. Call it before ibtrs_dev_put(); no event comes after it has
- * returned.
- */
+/* Ends the watch, if there is one; no event comes after it has returned. */
 void ibtrs_clt_port_unwatch(struct ibtrs_clt_path *path);
 
 /* rx.c: receives on a connection */

@@ -90,9 +90,6 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_trial_free(path);
 	ibtrs_clt_mr_free(path);
 	ibtrs_clt_handshake_free(path);
-	ibtrs_clt_port_unwatch(path);
-	ibtrs_dev_put(path->dev);
-	path->dev = NULL;
 	ibtrs_clt_cm_release(path);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);
 	memalloc_noio_restore(noio);

@@ -35,11 +35,6 @@ struct drain_watch {
 	unsigned long start;
 };
 
-static int conn_create_qp(struct rdma_cm_id *id, struct ib_pd *pd, struct ib_qp_init_attr *attr)
-{
-	return ibtrs_fault_sq_fits(&attr->cap) ? rdma_create_qp(id, pd, attr) : -ENOMEM;
-}
-
 /*
  * A device has limits that depend on each other: mlx5 counts max_qp_wr in units of 64 bytes, of
  * which a work request takes as many as its segments need. Which send queue it can make, it says
@@ -55,7 +50,7 @@ static int conn_create_largest(struct ibtrs_conn *c, struct ib_pd *pd, struct ib
 	for (;;) {
 		attr->cap = want;
 		attr->cap.max_send_wr = *send_wr;
-		err = conn_create_qp(c->id, pd, attr);
+		err = ibtrs_fault_sq_fits(&attr->cap) ? rdma_create_qp(c->id, pd, attr) : -ENOMEM;
 		if ((err != -ENOMEM && err != -EINVAL) || *send_wr == CONN_SQ_MIN)
 			return err;
 		*send_wr = max_t(u32, *send_wr / 2, CONN_SQ_MIN);
@@ -82,9 +77,8 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 	 * Unsignalled sends complete only with an error. After an error all of them do, so the CQ
 	 * has room for all.
 	 */
-	c->cq_size = min_t(u32, send_wr + recv_wr, ib->attrs.max_cqe);
-	c->cq = ib_alloc_cq(ib, c, c->cq_size, caps->vector % max_t(int, 1, ib->num_comp_vectors),
-			    caps->poll);
+	c->cq = ib_alloc_cq(ib, c, min_t(u32, send_wr + recv_wr, ib->attrs.max_cqe),
+			    caps->vector % max_t(int, 1, ib->num_comp_vectors), caps->poll);
 	if (IS_ERR(c->cq)) {
 		err = PTR_ERR(c->cq);
 		c->cq = NULL;

@@ -30,8 +30,6 @@ struct ibtrs_conn {
 	struct rdma_cm_id *id;
 	struct ib_qp *qp;
 	struct ib_cq *cq;
-	u32 cq_size;
-	u32 cq_batch;
 	u16 cid;
 	u16 max_send_sge;
 	bool stuck;
