@@ -237,27 +237,20 @@ void ibtrs_clt_req_again_work(struct work_struct *work)
 }
 
 /*
- * Is @req in flight or parked at this moment, and does @match accept it? A BUSY request is changing
- * between the two, or ends: a caller that waits until no request is left has to look again.
+ * Is @req in flight, or parked and @parked, at this moment, and does @match accept it? A BUSY request
+ * is changing between the two, or ends: a caller that waits until no request is left has to look
+ * again.
  */
-static bool req_matches(struct ibtrs_clt_req *req, ibtrs_clt_match_fn match, void *arg)
+static bool req_matches(struct ibtrs_clt_req *req, bool parked, ibtrs_clt_match_fn match, void *arg)
 {
+	enum ibtrs_clt_req_state state = atomic_read_acquire(&req->state);
 	struct ibtrs_clt_io *io;
 
-	switch (atomic_read_acquire(&req->state)) {
-	case IBTRS_CLT_REQ_BUSY:
-		/* NULL if the slot is used for the first time */
-		io = READ_ONCE(req->io);
-		return io && match(io, arg);
-	case IBTRS_CLT_REQ_POSTING:
-	case IBTRS_CLT_REQ_EARLY:
-	case IBTRS_CLT_REQ_POSTED:
-	case IBTRS_CLT_REQ_ANSWERED:
-	case IBTRS_CLT_REQ_PARKED:
-		return match(req->io, arg);
-	default:
+	if (state == IBTRS_CLT_REQ_IDLE || (state == IBTRS_CLT_REQ_PARKED && !parked))
 		return false;
-	}
+	/* NULL if the slot is BUSY for the first time */
+	io = READ_ONCE(req->io);
+	return io && match(io, arg);
 }
 
 /*
@@ -270,22 +263,27 @@ static u32 req_parked_nr(struct ibtrs_clt *clt)
 	return atomic_read_acquire(&clt->nr_parked) ? clt->slots.nr_user : 0;
 }
 
+/* Take the request if it is parked and @match accepts it. */
+static bool req_unpark(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, ibtrs_clt_match_fn match,
+		       void *arg)
+{
+	if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED || !match(req->io, arg) ||
+	    !ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
+		return false;
+	atomic_dec(&clt->nr_parked);
+	return true;
+}
+
 unsigned int ibtrs_clt_replay(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
 {
-	struct ibtrs_clt_slots *s = &clt->slots;
 	u32 nr = req_parked_nr(clt), i;
 	unsigned int parked = 0;
 
 	for (i = 0; i < nr; i++) {
-		struct ibtrs_clt_req *req = &s->reqs[i];
+		struct ibtrs_clt_req *req = &clt->slots.reqs[i];
 
-		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED ||
-		    !match(req->io, arg))
-			continue;
-		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
-			continue;
-		atomic_dec(&clt->nr_parked);
-		parked += req_move_or_park(clt, req, req->io->gen);
+		if (req_unpark(clt, req, match, arg))
+			parked += req_move_or_park(clt, req, req->io->gen);
 	}
 	return parked;
 }
@@ -295,18 +293,13 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
 					int err)
 {
 	enum ibtrs_clt_at_large at_large = IBTRS_AT_LARGE_NOTHING;
-	struct ibtrs_clt_slots *s = &clt->slots;
 	u32 nr = req_parked_nr(clt), i;
 
 	for (i = 0; i < nr; i++) {
-		struct ibtrs_clt_req *req = &s->reqs[i];
+		struct ibtrs_clt_req *req = &clt->slots.reqs[i];
 
-		if (atomic_read_acquire(&req->state) != IBTRS_CLT_REQ_PARKED ||
-		    !match(req->io, arg))
+		if (!req_unpark(clt, req, match, arg))
 			continue;
-		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_PARKED))
-			continue;
-		atomic_dec(&clt->nr_parked);
 		/* An enum's constants are int: max() warns until 6.6, fails until 6.10. */
 		at_large = max_t(enum ibtrs_clt_at_large, at_large,
 				 req->io->dir == IBTRS_WRITE ? IBTRS_AT_LARGE_WRITES :
@@ -319,28 +312,25 @@ enum ibtrs_clt_at_large ibtrs_clt_abort(struct ibtrs_clt *clt, ibtrs_clt_match_f
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_abort);
 
-bool ibtrs_clt_any(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
+static bool req_any(struct ibtrs_clt *clt, bool parked, ibtrs_clt_match_fn match, void *arg)
 {
-	struct ibtrs_clt_slots *s = &clt->slots;
 	u32 i;
 
-	for (i = 0; i < s->nr_user; i++)
-		if (req_matches(&s->reqs[i], match, arg))
+	for (i = 0; i < clt->slots.nr_user; i++)
+		if (req_matches(&clt->slots.reqs[i], parked, match, arg))
 			return true;
 	return false;
+}
+
+bool ibtrs_clt_any(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
+{
+	return req_any(clt, true, match, arg);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_any);
 
 bool ibtrs_clt_posted(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg)
 {
-	struct ibtrs_clt_slots *s = &clt->slots;
-	u32 i;
-
-	for (i = 0; i < s->nr_user; i++)
-		if (atomic_read_acquire(&s->reqs[i].state) != IBTRS_CLT_REQ_PARKED &&
-		    req_matches(&s->reqs[i], match, arg))
-			return true;
-	return false;
+	return req_any(clt, false, match, arg);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_posted);
 
@@ -353,7 +343,7 @@ void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 	/* A path is freed a grace period after the last request left it. */
 	rcu_read_lock();
 	for (i = 0; i < s->nr_user; i++) {
-		if (!req_matches(&s->reqs[i], match, arg))
+		if (!req_matches(&s->reqs[i], true, match, arg))
 			continue;
 		conn = READ_ONCE(s->reqs[i].conn);
 		if (conn)
