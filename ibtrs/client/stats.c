@@ -8,8 +8,8 @@ int ibtrs_clt_stats_init(struct ibtrs_clt_stats *s)
 	s->reconnects_ok = -1;
 	s->reconnects_bad = 0;
 	s->pcpu = alloc_percpu(struct ibtrs_clt_pcpu);
-	s->migr_base = kcalloc(nr_cpu_ids, sizeof(*s->migr_base), GFP_KERNEL);
-	if (s->pcpu && s->migr_base)
+	s->migrated_base = kcalloc(nr_cpu_ids, sizeof(*s->migrated_base), GFP_KERNEL);
+	if (s->pcpu && s->migrated_base)
 		return 0;
 	ibtrs_clt_stats_free(s);
 	return -ENOMEM;
@@ -19,46 +19,36 @@ void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s)
 {
 	free_percpu(s->pcpu);
 	s->pcpu = NULL;
-	kfree(s->migr_base);
-	s->migr_base = NULL;
+	kfree(s->migrated_base);
+	s->migrated_base = NULL;
 }
 
-static void stats_sum(const struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t)
+static void stats_sum(const struct ibtrs_clt_stats *s, u64 n[IBTRS_CLT_COUNTS])
 {
-	unsigned int cpu, d;
+	unsigned int cpu, i;
 
-	memset(t, 0, sizeof(*t));
-	for_each_possible_cpu(cpu) {
-		const struct ibtrs_clt_pcpu *p = per_cpu_ptr(s->pcpu, cpu);
-
-		for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
-			t->cnt[d] += READ_ONCE(p->cnt[d]);
-			t->bytes[d] += READ_ONCE(p->bytes[d]);
-		}
-		t->failovers += READ_ONCE(p->failovers);
-	}
+	memset(n, 0, IBTRS_CLT_COUNTS * sizeof(*n));
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < IBTRS_CLT_COUNTS; i++)
+			n[i] += READ_ONCE(per_cpu_ptr(s->pcpu, cpu)->n[i]);
 }
 
 u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s)
 {
-	struct ibtrs_clt_traffic t;
+	u64 n[IBTRS_CLT_COUNTS];
 
-	stats_sum(s, &t);
-	return t.cnt[IBTRS_READ] + t.cnt[IBTRS_WRITE];
+	stats_sum(s, n);
+	return n[IBTRS_CLT_REQUESTS + IBTRS_READ] + n[IBTRS_CLT_REQUESTS + IBTRS_WRITE];
 }
 
-void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t)
+void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, u64 n[IBTRS_CLT_COUNTS])
 {
-	const struct ibtrs_clt_traffic *base = &s->traffic_base;
-	unsigned int d;
+	unsigned int i;
 
 	spin_lock(&s->lock);
-	stats_sum(s, t);
-	for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
-		t->cnt[d] -= base->cnt[d];
-		t->bytes[d] -= base->bytes[d];
-	}
-	t->failovers -= base->failovers;
+	stats_sum(s, n);
+	for (i = 0; i < IBTRS_CLT_COUNTS; i++)
+		n[i] -= s->base[i];
 	spin_unlock(&s->lock);
 }
 
@@ -70,27 +60,17 @@ void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad)
 	spin_unlock(&s->lock);
 }
 
-static u64 stats_from(const struct ibtrs_clt_stats *s, unsigned int cpu)
+static u64 stats_migrated(const struct ibtrs_clt_stats *s, unsigned int cpu, bool to)
 {
-	return atomic64_read(&per_cpu_ptr(s->pcpu, cpu)->migr_from);
+	return atomic64_read(&per_cpu_ptr(s->pcpu, cpu)->migrated[to]);
 }
 
-static u64 stats_to(const struct ibtrs_clt_stats *s, unsigned int cpu)
-{
-	return READ_ONCE(per_cpu_ptr(s->pcpu, cpu)->migr_to);
-}
-
-/*
- * How many requests that @cpu submitted were answered on another one; with @to, how many requests
- * of other CPUs were answered on @cpu.
- */
 u64 ibtrs_clt_stats_migrated(struct ibtrs_clt_stats *s, unsigned int cpu, bool to)
 {
-	const struct ibtrs_clt_migr_base *base = &s->migr_base[cpu];
 	u64 n;
 
 	spin_lock(&s->lock);
-	n = to ? stats_to(s, cpu) - base->to : stats_from(s, cpu) - base->from;
+	n = stats_migrated(s, cpu, to) - s->migrated_base[cpu][to];
 	spin_unlock(&s->lock);
 	return n;
 }
@@ -102,17 +82,17 @@ void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what)
 
 	spin_lock(&s->lock);
 	if (what & IBTRS_CLT_STATS_TRAFFIC)
-		stats_sum(s, &s->traffic_base);
+		stats_sum(s, s->base);
 	if (what & IBTRS_CLT_STATS_RECONNECTS) {
 		/* The value stays -1 before the first connect, which is no reconnect. */
 		s->ok_base = max(READ_ONCE(s->reconnects_ok), 0);
 		s->bad_base = READ_ONCE(s->reconnects_bad);
 	}
 	for_each_possible_cpu(cpu) {
-		if (what & IBTRS_CLT_STATS_MIGR_FROM)
-			s->migr_base[cpu].from = stats_from(s, cpu);
-		if (what & IBTRS_CLT_STATS_MIGR_TO)
-			s->migr_base[cpu].to = stats_to(s, cpu);
+		if (what & IBTRS_CLT_STATS_MIGRATED_FROM)
+			s->migrated_base[cpu][false] = stats_migrated(s, cpu, false);
+		if (what & IBTRS_CLT_STATS_MIGRATED_TO)
+			s->migrated_base[cpu][true] = stats_migrated(s, cpu, true);
 	}
 	spin_unlock(&s->lock);
 }

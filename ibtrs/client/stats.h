@@ -8,28 +8,17 @@
 #include <linux/spinlock.h>
 #include <ibtrs/dir.h>
 
-/*
- * Counters of one CPU, which only grow. They are changed by this_cpu_*(), because a completion may
- * interrupt a submission.
- */
+/* The traffic of a path, which stats/rdma shows, is an array of counters. */
+#define IBTRS_CLT_REQUESTS	0	/* + enum ibtrs_dir */
+#define IBTRS_CLT_BYTES		2	/* + enum ibtrs_dir */
+#define IBTRS_CLT_FAILOVERS	4
+#define IBTRS_CLT_COUNTS	5
+
+/* Counters of one CPU, which only grow. A completion may interrupt a submission. */
 struct ibtrs_clt_pcpu {
-	u64 cnt[2];		/* by enum ibtrs_dir */
-	u64 bytes[2];
-	u64 failovers;
-	u64 migr_to;		/* answered here, submitted elsewhere */
-	atomic64_t migr_from;	/* submitted here, answered elsewhere; the answering CPU counts */
-};
-
-/* The traffic of a path: what stats/rdma shows. */
-struct ibtrs_clt_traffic {
-	u64 cnt[2];
-	u64 bytes[2];
-	u64 failovers;
-};
-
-/* Where a CPU's migration counters stood at their last reset. */
-struct ibtrs_clt_migr_base {
-	u64 from, to;
+	u64 n[IBTRS_CLT_COUNTS];	/* changed by this_cpu_*() */
+	/* submitted here and answered elsewhere; [true]: answered here and submitted elsewhere */
+	atomic64_t migrated[2];
 };
 
 /**
@@ -49,8 +38,8 @@ struct ibtrs_clt_stats {
 	int reconnects_bad;
 
 	spinlock_t lock;
-	struct ibtrs_clt_traffic traffic_base;
-	struct ibtrs_clt_migr_base *migr_base;	/* by CPU */
+	u64 base[IBTRS_CLT_COUNTS];
+	u64 (*migrated_base)[2];	/* by CPU */
 	int ok_base;
 	int bad_base;
 };
@@ -64,39 +53,43 @@ void ibtrs_clt_stats_free(struct ibtrs_clt_stats *s);	/* idempotent */
  */
 static inline void ibtrs_clt_stats_posted(struct ibtrs_clt_stats *s, enum ibtrs_dir dir, u32 bytes)
 {
-	this_cpu_inc(s->pcpu->cnt[dir]);
-	this_cpu_add(s->pcpu->bytes[dir], bytes);
+	this_cpu_inc(s->pcpu->n[IBTRS_CLT_REQUESTS + dir]);
+	this_cpu_add(s->pcpu->n[IBTRS_CLT_BYTES + dir], bytes);
 }
 
 /* A request left the path: answered, or taken off. @cpu: where it was submitted. Any context. */
 static inline void ibtrs_clt_stats_ended(struct ibtrs_clt_stats *s, unsigned int cpu)
 {
 	if (unlikely(cpu != raw_smp_processor_id())) {
-		this_cpu_inc(s->pcpu->migr_to);
-		atomic64_inc(&per_cpu_ptr(s->pcpu, cpu)->migr_from);
+		atomic64_inc(&raw_cpu_ptr(s->pcpu)->migrated[true]);
+		atomic64_inc(&per_cpu_ptr(s->pcpu, cpu)->migrated[false]);
 	}
 }
 
 /* A request that was posted on this path moved to another path, or was parked. */
 static inline void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s)
 {
-	this_cpu_inc(s->pcpu->failovers);
+	this_cpu_inc(s->pcpu->n[IBTRS_CLT_FAILOVERS]);
 }
 
 /* Requests posted since the path was made; not exact. Any context. */
 u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s);
 
 /* The shown values count from the last reset. */
-void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, struct ibtrs_clt_traffic *t);
+void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, u64 n[IBTRS_CLT_COUNTS]);
 void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad);
+/*
+ * How many requests that @cpu submitted were answered on another one; with @to, how many requests
+ * of other CPUs were answered on @cpu.
+ */
 u64 ibtrs_clt_stats_migrated(struct ibtrs_clt_stats *s, unsigned int cpu, bool to);
 
 /* What a reset is for: bits. */
 enum {
 	IBTRS_CLT_STATS_TRAFFIC		= 1,
 	IBTRS_CLT_STATS_RECONNECTS	= 2,
-	IBTRS_CLT_STATS_MIGR_FROM	= 4,
-	IBTRS_CLT_STATS_MIGR_TO		= 8,
+	IBTRS_CLT_STATS_MIGRATED_FROM	= 4,
+	IBTRS_CLT_STATS_MIGRATED_TO	= 8,
 	IBTRS_CLT_STATS_ALL		= 15,
 };
 

@@ -292,12 +292,13 @@ static const struct attribute_group path_group = {
 static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
-	struct ibtrs_clt_traffic t;
+	u64 n[IBTRS_CLT_COUNTS];
 
-	ibtrs_clt_stats_traffic(&path->stats, &t);
-	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", t.cnt[IBTRS_READ],
-			  t.bytes[IBTRS_READ], t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE],
-			  ibtrs_clt_path_inflight(path), t.failovers);
+	ibtrs_clt_stats_traffic(&path->stats, n);
+	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", n[IBTRS_CLT_REQUESTS + IBTRS_READ],
+			  n[IBTRS_CLT_BYTES + IBTRS_READ], n[IBTRS_CLT_REQUESTS + IBTRS_WRITE],
+			  n[IBTRS_CLT_BYTES + IBTRS_WRITE], ibtrs_clt_path_inflight(path),
+			  n[IBTRS_CLT_FAILOVERS]);
 }
 
 static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -364,8 +365,8 @@ static ssize_t stats_store(struct kobject *kobj, struct kobj_attribute *attr, co
 static struct attribute *stats_attrs[] = {
 	STATS_FILE(rdma, rdma_show, TRAFFIC),
 	STATS_FILE(reconnects, reconnects_show, RECONNECTS),
-	STATS_FILE(cpu_migration_from, cpu_migration_from_show, MIGR_FROM),
-	STATS_FILE(cpu_migration_to, cpu_migration_to_show, MIGR_TO),
+	STATS_FILE(cpu_migration_from, cpu_migration_from_show, MIGRATED_FROM),
+	STATS_FILE(cpu_migration_to, cpu_migration_to_show, MIGRATED_TO),
 	STATS_FILE(reset_all, ibtrs_admin_usage_show, ALL),
 	NULL,
 };
