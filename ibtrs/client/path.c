@@ -96,7 +96,7 @@ struct ibtrs_retry_now ibtrs_clt_path_now(struct ibtrs_clt_path *path)
 		.ms	= ktime_to_ms(ktime_get()),
 		.err	= ibtrs_clt_path_error(path),
 		.gen	= ibtrs_clt_gen(path->clt),
-		.max	= READ_ONCE(path->clt->max_reconnects),
+		.max	= READ_ONCE(path->clt->opts.max_reconnect_attempts),
 		.others	= ibtrs_clt_is_up(path->clt),
 	};
 }

@@ -223,7 +223,7 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 {
 	struct ibtrs_clt_path *path;
 	u32 cid;
-	int err = -ENOMEM;
+	int err;
 
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
 	if (!path)
@@ -232,11 +232,9 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	path->addr = *addr;
 	path->nr_conns = 1 + clt->nr_irq_conns + clt->opts.nr_poll_queues;
 	path->conns = kvcalloc(path->nr_conns, sizeof(*path->conns), GFP_KERNEL);
-	if (!path->conns)
-		goto free_path;
-	err = ibtrs_clt_stats_init(&path->stats);
+	err = path->conns ? ibtrs_clt_stats_init(&path->stats) : -ENOMEM;
 	if (err)
-		goto free_conns;
+		goto free;
 	ibtrs_clt_probe_init(path);
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		mutex_init(&path->conns[cid].lock);
@@ -257,15 +255,11 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	path->hb.session = clt->name;
 	path->hb.path = path->name;
 	err = ibtrs_clt_dirs_path_add(path);
-	if (err)
-		goto free_stats;
-	return path;
-
-free_stats:
+	if (!err)
+		return path;
+free:
 	ibtrs_clt_stats_free(&path->stats);
-free_conns:
 	kvfree(path->conns);
-free_path:
 	kfree(path);
 	return ERR_PTR(err);
 }

@@ -30,22 +30,14 @@ int ibtrs_clt_pathset_init(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_pathset *set = pathset_alloc(0, GFP_KERNEL);
 
-	if (!set)
-		return -ENOMEM;
 	RCU_INIT_POINTER(clt->up, set);
 	clt->cursor = alloc_percpu(unsigned int);
-	if (!clt->cursor) {
-		kfree(set);
-		RCU_INIT_POINTER(clt->up, NULL);
-		return -ENOMEM;
-	}
-	return 0;
+	return set && clt->cursor ? 0 : -ENOMEM;
 }
 
 void ibtrs_clt_pathset_free(struct ibtrs_clt *clt)
 {
 	kfree(rcu_dereference_protected(clt->up, 1));
-	RCU_INIT_POINTER(clt->up, NULL);
 	free_percpu(clt->cursor);
 }
 

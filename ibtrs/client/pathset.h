@@ -21,7 +21,7 @@ struct ibtrs_clt_pathset {
 	struct ibtrs_clt_path *path[];
 };
 
-int ibtrs_clt_pathset_init(struct ibtrs_clt *clt);
+int ibtrs_clt_pathset_init(struct ibtrs_clt *clt);	/* after an error call _free(), too */
 void ibtrs_clt_pathset_free(struct ibtrs_clt *clt);
 /*
  * Both under clt->lock. Return: how many paths are up now, or -ENOMEM (add only). A removed path

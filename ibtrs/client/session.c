@@ -122,19 +122,31 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_poll);
 
+/* No path is left, nor anything in sysfs. */
+static void session_free(struct ibtrs_clt *clt)
+{
+	if (clt->drain_wq)
+		destroy_workqueue(clt->drain_wq);
+	if (clt->wq)
+		destroy_workqueue(clt->wq);
+	ibtrs_clt_pathset_free(clt);
+	ibtrs_clt_slots_free(&clt->slots);
+	kfree(clt->cpu_number);
+	kfree(clt);
+}
+
 static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_opts *opts,
 				       const struct ibtrs_clt_ops *ops, void *priv)
 {
 	struct ibtrs_clt *clt;
-	int err = -ENOMEM;
+	int err;
 
 	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
 	if (!clt)
 		return ERR_PTR(-ENOMEM);
 	strscpy(clt->name, name, sizeof(clt->name));
 	generate_random_uuid(clt->uuid);
-	if (opts)
-		clt->opts = *opts;
+	clt->opts = *opts;
 	clt->opts.dest_port = clt->opts.dest_port ?: IBTRS_DEFAULT_PORT;
 	clt->opts.hb_interval_ms = clt->opts.hb_interval_ms ?: SESSION_HB_MS;
 	clt->opts.hb_misses = clt->opts.hb_misses ?: SESSION_HB_MISSES;
@@ -145,8 +157,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 		clt->backoff.held_max_ms = clt->opts.reconnect_max_ms;
 		clt->backoff.idle_max_ms = 8 * clt->opts.reconnect_max_ms;
 	}
-	clt->max_reconnects = opts ? opts->max_reconnect_attempts : -1;
-	clt->policy = opts ? opts->policy : IBTRS_MPATH_MIN_INFLIGHT;
+	clt->policy = opts->policy;
 	clt->ops = ops;
 	clt->priv = priv;
 	clt->acked = acked_writes;
@@ -157,42 +168,16 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	INIT_LIST_HEAD(&clt->paths);
 	spin_lock_init(&clt->slots.lock);
 	init_waitqueue_head(&clt->slots.wait);
-	err = session_number_cpus(clt);
-	if (err)
-		goto free_clt;
-	clt->nr_irq_conns = session_nr_conns(clt);
-	err = ibtrs_clt_pathset_init(clt);
-	if (err)
-		goto free_numbers;
-	err = -ENOMEM;
 	clt->wq = alloc_workqueue("ibtrs-clt-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
-	if (!clt->wq)
-		goto free_set;
 	clt->drain_wq = alloc_workqueue("ibtrs-drain-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
-	if (!clt->drain_wq)
-		goto free_wq;
+	err = clt->wq && clt->drain_wq ? ibtrs_clt_pathset_init(clt) : -ENOMEM;
+	err = err ?: session_number_cpus(clt);
+	if (err) {
+		session_free(clt);
+		return ERR_PTR(err);
+	}
+	clt->nr_irq_conns = session_nr_conns(clt);
 	return clt;
-
-free_wq:
-	destroy_workqueue(clt->wq);
-free_set:
-	ibtrs_clt_pathset_free(clt);
-free_numbers:
-	kfree(clt->cpu_number);
-free_clt:
-	kfree(clt);
-	return ERR_PTR(err);
-}
-
-/* No path is left, nor anything in sysfs. */
-static void session_free(struct ibtrs_clt *clt)
-{
-	destroy_workqueue(clt->drain_wq);
-	destroy_workqueue(clt->wq);
-	ibtrs_clt_pathset_free(clt);
-	ibtrs_clt_slots_free(&clt->slots);
-	kfree(clt->cpu_number);
-	kfree(clt);
 }
 
 static bool session_match_all(struct ibtrs_clt_io *io, void *arg)

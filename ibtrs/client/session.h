@@ -30,7 +30,7 @@ struct ibtrs_clt {
 	/* set before publish */
 	char name[IBTRS_NAME_LEN];
 	u8 uuid[IBTRS_UUID_LEN];
-	struct ibtrs_clt_opts opts;
+	struct ibtrs_clt_opts opts;	/* READ_ONCE: max_reconnect_attempts, which sysfs changes */
 	struct ibtrs_backoff backoff;
 	const struct ibtrs_clt_ops *ops;
 	void *priv;
@@ -51,7 +51,6 @@ struct ibtrs_clt {
 	bool ours;
 	bool closing;
 	u32 max_hdr_size;
-	int max_reconnects;		/* READ_ONCE outside */
 	atomic_t removing;		/* tasks and works that are removing a path */
 
 	struct work_struct again;	/* req.c */

@@ -73,7 +73,8 @@ static ssize_t last_error_show(struct device *dev, struct device_attribute *attr
 	return sysfs_emit(buf, "%s\n", clt->last_error);
 }
 
-IBTRS_ADMIN_DEV_SHOW(max_reconnect_attempts, "%d", READ_ONCE(session_of(d)->max_reconnects))
+IBTRS_ADMIN_DEV_SHOW(max_reconnect_attempts, "%d",
+		     READ_ONCE(session_of(d)->opts.max_reconnect_attempts))
 
 static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_attribute *attr,
 					    const char *buf, size_t count)
@@ -86,7 +87,7 @@ static ssize_t max_reconnect_attempts_store(struct device *dev, struct device_at
 			     "a number from -1 to 9999 is expected");
 		return -EINVAL;
 	}
-	WRITE_ONCE(clt->max_reconnects, n);
+	WRITE_ONCE(clt->opts.max_reconnect_attempts, n);
 	return count;
 }
 IBTRS_ADMIN_ATTR_RW(max_reconnect_attempts);

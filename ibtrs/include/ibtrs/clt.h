@@ -121,7 +121,7 @@ struct ibtrs_clt_io {
 /**
  * ibtrs_clt_create() - a session that is not connected yet
  * @name: session name, unique among live sessions of this host
- * @opts: may be NULL
+ * @opts: copied
  * @ops: callbacks
  * @priv: handed to @ops
  *
