@@ -18,7 +18,6 @@
 #include <rdma/ib.h>
 #include <rdma/ib_cm.h>
 #include "ibtrs/client/path.h"
-#include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/core/key.h"
 #include "ibtrs/proto/imm.h"

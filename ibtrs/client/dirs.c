@@ -33,7 +33,6 @@
 #include <ibtrs/admin.h>
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/client/sysfs.h"
 
 static DEFINE_MUTEX(sessions_lock);
 static LIST_HEAD(sessions);
@@ -78,7 +77,7 @@ void ibtrs_clt_dirs_session_unlist(struct ibtrs_clt *clt)
 	mutex_unlock(&sessions_lock);
 }
 
-void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg)
+void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path))
 {
 	struct ibtrs_clt_path *path;
 	struct ibtrs_clt *clt;
@@ -87,7 +86,7 @@ void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg)
 	list_for_each_entry(clt, &sessions, entry) {
 		mutex_lock(&clt->lock);
 		list_for_each_entry(path, &clt->paths, entry)
-			fn(path, arg);
+			fn(path);
 		mutex_unlock(&clt->lock);
 	}
 	mutex_unlock(&sessions_lock);

@@ -16,7 +16,9 @@
 #include <rdma/ib_verbs.h>
 #include <ibtrs/addr.h>
 
+struct attribute_group;
 struct device;
+struct device_attribute;
 struct ibtrs_clt;
 struct ibtrs_clt_path;
 struct ibtrs_clt_path_dir;
@@ -61,7 +63,7 @@ void ibtrs_clt_dirs_exit(void);
 int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt);
 void ibtrs_clt_dirs_session_unlist(struct ibtrs_clt *clt);
 /* For device and port events: call @fn for every path of every session. */
-void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path, void *arg), void *arg);
+void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path));
 /*
  * After it no add_path runs, and none can start. Called by close after clt->closing is set and
  * CLOSE is posted to all paths, before they are removed.
@@ -88,5 +90,11 @@ struct ibtrs_clt_path_dir {
 	struct kobject kobj;
 	struct ibtrs_clt_path *path;
 };
+
+/* sysfs.c: the attributes of sessions and paths */
+
+extern const struct attribute_group *ibtrs_clt_sysfs_session_groups[];
+extern const struct device_attribute *const ibtrs_clt_sysfs_add_path;
+extern const struct attribute_group *ibtrs_clt_sysfs_path_groups[];
 
 #endif

@@ -140,7 +140,8 @@ void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path)
 	mutex_unlock(&clt->lock);
 }
 
-void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
+/* Paths that wait for their next attempt start it now, except @except, which may be NULL. */
+static void link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
 {
 	struct ibtrs_clt_path *path;
 
@@ -167,7 +168,7 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
 	 * (cm_may_create()): try them now.
 	 */
 	if (!n)
-		ibtrs_clt_link_retry(clt, path);
+		link_retry(clt, path);
 	mutex_unlock(&clt->lock);
 	synchronize_rcu();
 }
@@ -185,6 +186,6 @@ void ibtrs_clt_link_retry_work(struct work_struct *work)
 	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, want.work);
 
 	mutex_lock(&clt->lock);
-	ibtrs_clt_link_retry(clt, NULL);
+	link_retry(clt, NULL);
 	mutex_unlock(&clt->lock);
 }

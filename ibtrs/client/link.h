@@ -19,11 +19,6 @@ int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path);
 void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path);
 /* Drain of a path: a write leaves the path, and the server may still execute it (law L8). */
 void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path);
-/*
- * Paths that wait for their next attempt start it now, except @except, which may be NULL. clt->lock
- * is held.
- */
-void ibtrs_clt_link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except);
 /* The walk parked requests: tell the user if the link is up. */
 void ibtrs_clt_link_parked(struct ibtrs_clt *clt);
 /* The work of clt->want: I/O began to wait for the link. */

@@ -76,7 +76,7 @@ static int mr_map_bounce(struct ibtrs_clt_path *path)
 	if (!sg)
 		return -ENOMEM;
 	for (i = 0; i < m->nr_bounce && !err; i++) {
-		n = min(m->per_mr, m->nr_slot - i * m->per_mr);
+		n = min(m->per_mr, path->clt->slots.depth - i * m->per_mr);
 		sg_init_table(sg, n);
 		for (j = 0; j < n; j++) {
 			u32 slot = i * m->per_mr + j;
@@ -105,20 +105,18 @@ int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path)
 	err = ibtrs_fault_wait(IBTRS_FAULT_CLT_MR, path->clt->name, path->name);
 	if (err)
 		return err;
-	m->nr_slot = s->depth;
-	m->max_pages = path->clt->max_segments;
 	m->per_mr = min_t(u32, s->depth, path->dev->ib->attrs.max_fast_reg_page_list_len);
 	m->nr_bounce = DIV_ROUND_UP(s->depth, m->per_mr);
 	m->reg_cqe.done = mr_reg_done;
 	m->hdr_dma = kvcalloc(s->nr_hdrs, sizeof(*m->hdr_dma), GFP_KERNEL);
 	m->bounce_dma = kvcalloc(s->depth, sizeof(*m->bounce_dma), GFP_KERNEL);
 	m->bounce = kcalloc(m->nr_bounce, sizeof(*m->bounce), GFP_KERNEL);
-	m->slot = kvcalloc(m->nr_slot, sizeof(*m->slot), GFP_KERNEL);
+	m->slot = kvcalloc(s->depth, sizeof(*m->slot), GFP_KERNEL);
 	if (!m->hdr_dma || !m->bounce_dma || !m->bounce || !m->slot)
 		return -ENOMEM;
 	err = mr_map_buffers(path);
 	err = err ?: mr_alloc_list(m->bounce, m->nr_bounce, path->dev->pd, m->per_mr);
-	err = err ?: mr_alloc_list(m->slot, m->nr_slot, path->dev->pd, m->max_pages);
+	err = err ?: mr_alloc_list(m->slot, s->depth, path->dev->pd, path->clt->max_segments);
 	return err ?: mr_map_bounce(path);
 }
 
@@ -155,13 +153,13 @@ void ibtrs_clt_mr_free(struct ibtrs_clt_path *path)
 	struct ibtrs_clt_mrs *m = &path->mrs;
 	u32 i;
 
-	for (i = 0; m->slot && i < m->nr_slot; i++)
+	for (i = 0; m->slot && i < s->depth; i++)
 		if (m->slot[i])
 			ib_dereg_mr(m->slot[i]);
 	for (i = 0; m->bounce && i < m->nr_bounce; i++)
 		if (m->bounce[i])
 			ib_dereg_mr(m->bounce[i]);
-	for (i = 0; m->bounce_dma && i < m->nr_slot; i++)
+	for (i = 0; m->bounce_dma && i < s->depth; i++)
 		if (m->bounce_dma[i])
 			ib_dma_unmap_single(path->dev->ib, m->bounce_dma[i], IBTRS_CLT_BOUNCE_SIZE,
 					    DMA_FROM_DEVICE);

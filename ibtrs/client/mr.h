@@ -28,8 +28,6 @@ struct ibtrs_clt_mrs {
 	u64 *bounce_dma;		/* by slot */
 	u64 *hdr_dma;			/* by page of header buffers */
 	struct ib_mr **slot;
-	u32 nr_slot;
-	u32 max_pages;
 	struct ib_cqe reg_cqe;
 };
 

@@ -21,7 +21,6 @@
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/link.h"
 #include "ibtrs/client/paths.h"
-#include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"
 

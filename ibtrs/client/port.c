@@ -101,7 +101,7 @@ void ibtrs_clt_port_settle(struct ibtrs_clt_path *path)
 		msleep(PORT_SETTLE_STEP_MS);
 }
 
-static void port_look(struct ibtrs_clt_path *path, void *arg)
+static void port_look(struct ibtrs_clt_path *path)
 {
 	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP && port_ask(path, port_is_dark))
 		port_lost(path);
@@ -109,13 +109,13 @@ static void port_look(struct ibtrs_clt_path *path, void *arg)
 
 static void port_look_all(struct work_struct *work)
 {
-	ibtrs_clt_dirs_each_path(port_look, NULL);
+	ibtrs_clt_dirs_each_path(port_look);
 }
 
 static DECLARE_DELAYED_WORK(port_look_work, port_look_all);
 static DECLARE_DELAYED_WORK(port_look_again, port_look_all);
 
-static void port_kick(struct ibtrs_clt_path *path, void *arg)
+static void port_kick(struct ibtrs_clt_path *path)
 {
 	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP)
 		return;
@@ -125,7 +125,7 @@ static void port_kick(struct ibtrs_clt_path *path, void *arg)
 
 static void port_kick_all(struct work_struct *work)
 {
-	ibtrs_clt_dirs_each_path(port_kick, NULL);
+	ibtrs_clt_dirs_each_path(port_kick);
 }
 
 static DECLARE_WORK(port_kick_work, port_kick_all);

@@ -20,7 +20,6 @@
  * the drain, so no probe is posted after the drain has begun.
  */
 #include "ibtrs/client/answer.h"
-#include "ibtrs/client/probe.h"
 #include "ibtrs/client/session.h"
 
 static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)

@@ -80,7 +80,8 @@ static int slots_alloc_buffers(struct ibtrs_clt_slots *s, u32 depth)
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
 		req->slot = i;
-		req->hdr = ibtrs_clt_slot_hdr(s, i);
+		req->hdr = s->hdrs[i / IBTRS_CLT_HDRS_PER_PAGE] +
+			   i % IBTRS_CLT_HDRS_PER_PAGE * IBTRS_CLT_HDR_SIZE;
 		req->sge = s->sges + (size_t)i * s->sges_per_slot;
 		req->bounce = slots_alloc_pages(s, IBTRS_CLT_BOUNCE_ORDER);
 		if (!req->bounce)

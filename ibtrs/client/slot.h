@@ -49,10 +49,4 @@ void ibtrs_clt_slots_free(struct ibtrs_clt_slots *s);
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s, unsigned int leave);
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot);
 
-static inline void *ibtrs_clt_slot_hdr(const struct ibtrs_clt_slots *s, u32 slot)
-{
-	return s->hdrs[slot / IBTRS_CLT_HDRS_PER_PAGE] +
-	       slot % IBTRS_CLT_HDRS_PER_PAGE * IBTRS_CLT_HDR_SIZE;
-}
-
 #endif

@@ -19,7 +19,6 @@
 #include <ibtrs/admin.h>
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
-#include "ibtrs/client/sysfs.h"
 #include "ibtrs/logic/mpath.h"
 
 /* Log one line about a refused value. @path: NULL = an attribute of the session. */
