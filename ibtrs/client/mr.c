@@ -70,7 +70,7 @@ static int mr_map_bounce(struct ibtrs_clt_path *path)
 	struct ibtrs_clt_mrs *m = &path->mrs;
 	struct scatterlist *sg;
 	u32 i, j, n;
-	int got, err = 0;
+	int err = 0;
 
 	sg = kcalloc(m->per_mr, sizeof(*sg), GFP_KERNEL);
 	if (!sg)
@@ -86,11 +86,7 @@ static int mr_map_bounce(struct ibtrs_clt_path *path)
 			sg_dma_address(&sg[j]) = m->bounce_dma[slot];
 			sg_dma_len(&sg[j]) = IBTRS_CLT_BOUNCE_SIZE;
 		}
-		got = ib_map_mr_sg(m->bounce[i], sg, n, NULL, IBTRS_CLT_BOUNCE_SIZE);
-		if (got != n)
-			err = got < 0 ? got : -EINVAL;
-		ibtrs_mr_hide(m->bounce[i]);
-		ib_update_fast_reg_key(m->bounce[i], ib_inc_rkey(m->bounce[i]->rkey));
+		err = ibtrs_mr_map(m->bounce[i], sg, n, IBTRS_CLT_BOUNCE_SIZE);
 	}
 	kfree(sg);
 	return err;
@@ -193,15 +189,10 @@ int ibtrs_clt_mr_map(struct ibtrs_clt_path *path, struct ibtrs_clt_req *req, str
 {
 	struct ib_mr *mr = path->mrs.slot[req->slot];
 	struct ibtrs_fault fault = ibtrs_fault_at(IBTRS_FAULT_CLT_MR, path->clt->name, path->name);
-	int n;
+	int err = fault.err ?: ibtrs_mr_map(mr, req->io->sgl, req->nr_dma, SZ_4K);
 
-	if (unlikely(fault.err))
-		return fault.err;
-	n = ib_map_mr_sg(mr, req->io->sgl, req->nr_dma, NULL, SZ_4K);
-	if (n != req->nr_dma)
-		return n < 0 ? n : -EINVAL;
-	ibtrs_mr_hide(mr);
-	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	if (unlikely(err))
+		return err;
 	wr->mr = mr;
 	wr->key = mr->rkey;
 	wr->access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;

@@ -64,7 +64,7 @@ static int trial_map(struct ibtrs_clt_trial *trial)
 {
 	u32 n = DIV_ROUND_UP(trial->len, SZ_4K), i;
 	struct scatterlist *sg;
-	int got;
+	int err;
 
 	sg = kcalloc(n, sizeof(*sg), GFP_KERNEL);
 	if (!sg)
@@ -75,13 +75,9 @@ static int trial_map(struct ibtrs_clt_trial *trial)
 		sg_dma_address(&sg[i]) = trial->buf.dma + TRIAL_PAGE;
 		sg_dma_len(&sg[i]) = SZ_4K;
 	}
-	got = ib_map_mr_sg(trial->mr, sg, n, NULL, SZ_4K);
+	err = ibtrs_mr_map(trial->mr, sg, n, SZ_4K);
 	kfree(sg);
-	if (got != n)
-		return got < 0 ? got : -EINVAL;
-	ibtrs_mr_hide(trial->mr);
-	ib_update_fast_reg_key(trial->mr, ib_inc_rkey(trial->mr->rkey));
-	return 0;
+	return err;
 }
 
 int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path)

@@ -29,17 +29,24 @@ void *ibtrs_dev_alloc_exact(const struct ibtrs_dev *dev, size_t size, gfp_t gfp)
 #define IBTRS_MR_ADDR	(1ULL << 32)
 
 /*
- * Gives @mr an address (iova) that tells the peer nothing about where the memory lies. Each MR gets
- * the same address, except the offset in the page; the keys tell the MRs apart. Call it after
- * ib_map_mr_sg(), before REG_MR. Any context.
+ * Maps the @n entries of @sg, for a device that sees pages of @page bytes. Gives @mr a new key, and
+ * an address (iova) that tells the peer nothing about where the memory lies. Each MR gets the same
+ * address, except the offset in the page; the keys tell the MRs apart. Call it before REG_MR. Any
+ * context. Return: 0, or a negative errno.
  *
  * It does not probe the device for this: the user of REG_MR may choose the address, except the
  * offset in the page, and NFS over RDMA does so with every device. A device that used another
  * address would refuse the first transfer of a path, so that nothing could be mapped.
  */
-static inline void ibtrs_mr_hide(struct ib_mr *mr)
+static inline int ibtrs_mr_map(struct ib_mr *mr, struct scatterlist *sg, int n, u32 page)
 {
+	int got = ib_map_mr_sg(mr, sg, n, NULL, page);
+
+	if (got != n)
+		return got < 0 ? got : -EINVAL;
 	mr->iova = IBTRS_MR_ADDR | (mr->iova & (mr->page_size - 1));
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	return 0;
 }
 
 #endif

@@ -61,18 +61,12 @@ static u32 chunk_page_size(const struct ibtrs_srv_path *path)
 static int chunk_make_mr(struct ibtrs_srv_path *path, struct scatterlist *sgl, u32 per_mr, u32 page)
 {
 	struct ib_mr *mr;
-	int n;
 
 	mr = ib_alloc_mr(path->dev->pd, IB_MR_TYPE_MEM_REG, per_mr * (path->chunks->size / page));
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
 	path->mrs.mr[path->mrs.nr++] = mr;
-	n = ib_map_mr_sg(mr, sgl, per_mr, NULL, page);
-	if (n != per_mr)
-		return n < 0 ? n : -EINVAL;
-	ibtrs_mr_hide(mr);
-	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
-	return 0;
+	return ibtrs_mr_map(mr, sgl, per_mr, page);
 }
 
 static int chunk_make_mrs(struct ibtrs_srv_path *path, struct scatterlist *sgl, const char **why)
