@@ -13,7 +13,7 @@
 #include <ibtrs/addr.h>
 #include "ibtrs/core/dev.h"
 #include "ibtrs/core/fault.h"
-#include "ibtrs/logic/sqwatch.h"
+#include "ibtrs/logic/beat.h"
 
 #define IBTRS_CONN_ACK_TIMEOUT	17	/* 4.096 us * 2^17 = 0.54 s */
 

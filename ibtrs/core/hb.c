@@ -11,7 +11,6 @@
  * HB_MSG of a burst.
  */
 #include "ibtrs/core/hb.h"
-#include "ibtrs/logic/beat.h"
 #include "ibtrs/proto/imm.h"
 
 #define HB_ACK_GAP	msecs_to_jiffies(20)

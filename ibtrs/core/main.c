@@ -11,7 +11,6 @@
 #include "ibtrs/logic/auth.h"
 #include "ibtrs/logic/chunkmap.h"
 #include "ibtrs/logic/fence.h"
-#include "ibtrs/logic/sqwatch.h"
 #include "ibtrs/proto/auth.h"
 #include "ibtrs/proto/msg.h"
 #include <ibtrs/addr.h>
@@ -54,8 +53,6 @@ EXPORT_SYMBOL_GPL(ibtrs_fence_arrive);
 EXPORT_SYMBOL_GPL(ibtrs_fence_end);
 EXPORT_SYMBOL_GPL(ibtrs_fence_behind);
 EXPORT_SYMBOL_GPL(ibtrs_fence_catch_up);
-
-EXPORT_SYMBOL_GPL(ibtrs_sqwatch_patience);
 
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_req_decode);

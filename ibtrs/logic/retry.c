@@ -307,7 +307,7 @@ static u32 patience_first_word_ms(const struct ibtrs_retry *r, bool others, bool
 	return PATIENCE_LONGEST_MS;
 }
 
-/* as logic/sqwatch.c: a link that moves less than 4 MiB in a second is as good as dead */
+/* as logic/beat.h: a link that moves less than 4 MiB in a second is as good as dead */
 #define TRIAL_FLOOR_SHIFT	22
 #define TRIAL_MS	2000u
 #define TRIAL_DOUBT_MS	500u

@@ -5,7 +5,7 @@
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
-#include "ibtrs/logic/sqwatch.h"
+#include "ibtrs/logic/beat.h"
 #include "ibtrs/user/rdma.h"
 
 #define IBTRS_RDMA_WR_SEND	(1ull << 32)	/* in wr_id, with the number of operations */

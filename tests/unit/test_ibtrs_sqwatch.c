@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A send queue that died without a word, told from a slow disk (decision 16). */
-#include "ibtrs/logic/sqwatch.h"
+#include "ibtrs/logic/beat.h"
 #include "unit.h"
 
 UNIT_TEST(sqwatch_one_look)
