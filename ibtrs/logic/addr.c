@@ -346,18 +346,8 @@ int ibtrs_addr_pair_format(const struct ibtrs_addr_pair *p, char *buf, size_t si
 
 bool ibtrs_addr_equal(const struct ibtrs_addr *a, const struct ibtrs_addr *b)
 {
-	if (a->kind != b->kind)
-		return false;
-	switch (a->kind) {
-	case IBTRS_ADDR_NONE:
-		return true;
-	case IBTRS_ADDR_IP4:
-		return !memcmp(a->raw, b->raw, 4);
-	case IBTRS_ADDR_IP6:
-		return !memcmp(a->raw, b->raw, 16) &&
-		       !strncmp(a->scope, b->scope, sizeof(a->scope));
-	case IBTRS_ADDR_GID:
-		return !memcmp(a->raw, b->raw, 16);
-	}
-	return false;
+	size_t n = a->kind == IBTRS_ADDR_NONE ? 0 : a->kind == IBTRS_ADDR_IP4 ? 4 : sizeof(a->raw);
+
+	return a->kind == b->kind && !memcmp(a->raw, b->raw, n) &&
+	       !strncmp(a->scope, b->scope, sizeof(a->scope));
 }

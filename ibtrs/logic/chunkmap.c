@@ -10,15 +10,6 @@ static int refuse(const char **why, const char *text)
 	return -EPROTO;
 }
 
-/*
- * Do a number below @n and an offset in a chunk fit the immediate together (protocol 2.3)? @n is
- * the number of slots, or of descriptors.
- */
-static bool chunkmap_fits_imm(u32 n, u32 chunk_size)
-{
-	return ibtrs_bits(n) + ibtrs_bits(chunk_size) <= IBTRS_IMM_PAYLOAD_BITS;
-}
-
 /**
  * ibtrs_chunkmap_build() - address and key of every slot's chunk
  * @desc: descriptors as received in INFO_RSP, @sg_cnt of them
@@ -36,15 +27,13 @@ int ibtrs_chunkmap_build(const struct ibtrs_wire_desc *desc, u32 sg_cnt,
 
 	if (!l->queue_depth || !l->chunk_size)
 		return refuse(why, "queue depth or chunk size is 0");
-	if (!chunkmap_fits_imm(l->queue_depth, l->chunk_size))
+	/* a slot and an offset in its chunk: protocol 2.3 */
+	if (ibtrs_bits(l->queue_depth) + ibtrs_bits(l->chunk_size) > IBTRS_IMM_PAYLOAD_BITS)
 		return refuse(why, "queue depth and chunk size do not fit the immediate");
 	if (!sg_cnt)
 		return refuse(why, "no chunk descriptors");
 	if (sg_cnt > l->queue_depth || l->queue_depth % sg_cnt)
 		return refuse(why, "number of chunk descriptors does not divide the queue depth");
-	if (!chunkmap_fits_imm(sg_cnt, l->chunk_size))
-		return refuse(
-			why, "number of chunk descriptors and chunk size do not fit the immediate");
 
 	for (i = 0; i < sg_cnt; i++) {
 		struct ibtrs_desc d;
@@ -98,18 +87,13 @@ u32 ibtrs_chunkmap_mr_count(u32 queue_depth, u32 chunks_per_mr_max)
 
 int ibtrs_grant_check(const struct ibtrs_limits *l, u32 nr_conns, u32 page_size, const char **why)
 {
-	*why = "the server grants a queue depth of 1: raise its sess_queue_depth";
 	if (l->queue_depth < 2)
-		return -EPROTO;
-	*why = "the server grants more than 8192 slots, for each of which memory would be spent here: lower its sess_queue_depth";
+		return refuse(why, "the server grants a queue depth of 1: raise its sess_queue_depth");
 	if (l->queue_depth > IBTRS_GRANT_DEPTH)
-		return -EPROTO;
-	*why = "the server grants more slots than are affordable on so many connections: lower its sess_queue_depth, or max_conns of ibtrs-client here";
+		return refuse(why, "the server grants more than 8192 slots, for each of which memory would be spent here: lower its sess_queue_depth");
 	if ((u64)l->queue_depth * nr_conns > IBTRS_GRANT_QUEUED)
-		return -EPROTO;
-	*why = "the server's chunks are smaller than a page of this machine: raise its max_chunk_size";
+		return refuse(why, "the server grants more slots than are affordable on so many connections: lower its sess_queue_depth, or max_conns of ibtrs-client here");
 	if (l->max_io_size < page_size)
-		return -EPROTO;
-	*why = NULL;
+		return refuse(why, "the server's chunks are smaller than a page of this machine: raise its max_chunk_size");
 	return 0;
 }

@@ -24,11 +24,10 @@ UNIT_TEST(grant_check)
 		{ 512, 3, 65535, 65536, "a page of this machine" },
 		{ 512, 3, 65536, 65536, NULL },
 	};
-	const char *why;
-
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct ibtrs_limits l = { .queue_depth = rows[i].depth,
 					  .max_io_size = rows[i].io };
+		const char *why = NULL;
 
 		UNIT_ROW("depth %u, %u connections, I/O %u, page %u", rows[i].depth, rows[i].conns,
 			 rows[i].io, rows[i].page);
