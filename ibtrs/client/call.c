@@ -86,69 +86,46 @@ static int call_submit(struct ibtrs_clt_call *call)
 	}
 }
 
-/* The message that is sent. */
-struct call_msg {
-	enum ibtrs_dir dir;
-	bool message;
-	u32 gen;
-	const void *hdr;
-	size_t hdr_len;
-	const void *data;
-	size_t data_len;
-};
-
-static void call_fill(struct ibtrs_clt_call *call, struct ibtrs_clt_req *req,
-		      const struct call_msg *m, size_t reply_len)
-{
-	call->io.dir = m->dir;
-	call->io.gen = m->gen;
-	call->io.message = m->message;
-	call->io.usr_len = m->hdr_len;
-	call->io.done = call_done;
-	memcpy(req->hdr, m->hdr, m->hdr_len);
-	if (m->data_len) {
-		memcpy(call->data, m->data, m->data_len);
-		sg_init_one(&call->sg, call->data, m->data_len);
-		call->io.sgl = &call->sg;
-		call->io.nents = 1;
-		call->io.len = m->data_len;
-	} else {
-		memset(req->bounce, 0, reply_len);
-		call->io.len = reply_len;
-	}
-}
-
-/* @more: take a slot only if more than half of them are free, without waiting. */
-static struct ibtrs_clt_call *call_begin(struct ibtrs_clt *clt, const struct call_msg *m,
-					 size_t reply_len, unsigned int timeout_ms, bool more)
+/* A call with a slot. @more: see ibtrs_clt_call_io_begin(). */
+static struct ibtrs_clt_call *call_new(struct ibtrs_clt *clt, size_t data_len,
+				       unsigned int timeout_ms, bool more)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_call *call;
-	int slot, err;
+	int slot;
 
 	slot = more ? ibtrs_clt_slot_get(s, DIV_ROUND_UP(s->depth - s->nr_user, 2)) :
 		      call_wait_slot(clt, end);
 	if (slot < 0)
 		return ERR_PTR(slot);
-	call = kzalloc(struct_size(call, data, m->data_len), GFP_NOIO);
+	call = kzalloc(struct_size(call, data, data_len), GFP_NOIO);
 	if (!call) {
-		ibtrs_clt_slot_put(&clt->slots, slot);
+		ibtrs_clt_slot_put(s, slot);
 		return ERR_PTR(-ENOMEM);
 	}
 	call->clt = clt;
 	call->io.slot = slot;
+	call->io.done = call_done;
 	call->end = end;
 	init_completion(&call->done);
 	refcount_set(&call->ref, 2);
-	call_fill(call, &clt->slots.reqs[slot], m, reply_len);
+	return call;
+}
 
+/* On failure the call is freed. */
+static int call_send(struct ibtrs_clt_call *call, const void *hdr, size_t hdr_len)
+{
+	int err;
+
+	memcpy(ibtrs_clt_hdr(call->clt, call->io.slot), hdr, hdr_len);
+	call->io.usr_len = hdr_len;
 	err = call_submit(call);
-	if (!err)
-		return call;
-	call_put(call);		/* the reference of call_done(), which will not run */
-	call_put(call);
-	return ERR_PTR(err);
+	if (err) {
+		call_put(call);		/* the reference of call_done(), which will not run */
+		call_put(call);
+	}
+	return err;
 }
 
 static int call_end(struct ibtrs_clt_call *call, void *reply, size_t reply_len)
@@ -169,15 +146,19 @@ static int call_end(struct ibtrs_clt_call *call, void *reply, size_t reply_len)
 int ibtrs_clt_call(struct ibtrs_clt *clt, u32 gen, enum ibtrs_dir dir, const void *hdr,
 		   size_t hdr_len, void *reply, size_t reply_len, unsigned int timeout_ms)
 {
-	const struct call_msg m = {
-		.dir = dir, .message = true, .gen = gen, .hdr = hdr, .hdr_len = hdr_len,
-	};
 	struct ibtrs_clt_call *call;
 
 	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || reply_len > SZ_4K)
 		return -EMSGSIZE;
-	call = call_begin(clt, &m, reply_len, timeout_ms, false);
-	return IS_ERR(call) ? PTR_ERR(call) : call_end(call, reply, reply_len);
+	call = call_new(clt, 0, timeout_ms, false);
+	if (IS_ERR(call))
+		return PTR_ERR(call);
+	call->io.gen = gen;
+	call->io.dir = dir;
+	call->io.message = true;
+	call->io.len = reply_len;
+	memset(clt->slots.reqs[call->io.slot].bounce, 0, reply_len);
+	return call_send(call, hdr, hdr_len) ?: call_end(call, reply, reply_len);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_call);
 
@@ -185,14 +166,25 @@ struct ibtrs_clt_call *ibtrs_clt_call_io_begin(struct ibtrs_clt *clt, u32 gen, e
 					       const void *hdr, size_t hdr_len, const void *data,
 					       size_t data_len, unsigned int timeout_ms, bool more)
 {
-	const struct call_msg m = {
-		.dir = dir, .gen = gen, .hdr = hdr, .hdr_len = hdr_len,
-		.data = data, .data_len = data_len,
-	};
+	struct ibtrs_clt_call *call;
+	int err;
 
 	if (hdr_len > IBTRS_CLT_USR_HDR_MAX || data_len > IBTRS_CLT_CALL_DATA_MAX)
 		return ERR_PTR(-EMSGSIZE);
-	return call_begin(clt, &m, 0, timeout_ms, more);
+	call = call_new(clt, data_len, timeout_ms, more);
+	if (IS_ERR(call))
+		return call;
+	call->io.gen = gen;
+	call->io.dir = dir;
+	call->io.len = data_len;
+	if (data_len) {
+		memcpy(call->data, data, data_len);
+		sg_init_one(&call->sg, call->data, data_len);
+		call->io.sgl = &call->sg;
+		call->io.nents = 1;
+	}
+	err = call_send(call, hdr, hdr_len);
+	return err ? ERR_PTR(err) : call;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_call_io_begin);
 
