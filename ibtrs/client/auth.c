@@ -42,7 +42,6 @@ struct ibtrs_conn_caps ibtrs_clt_auth_caps(void)
 		.send_wr	= IBTRS_AUTH_MSGS,
 		.recv_wr	= IBTRS_AUTH_MSGS,
 		.send_sge	= 1,
-		.recv_sge	= 1,
 		/*
 		 * softirqs do not poll this CQ, so it is freed with its QP, without a grace period
 		 * (L20)

@@ -81,7 +81,6 @@ static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_conn_caps caps = {
 		.recv_wr	= ibtrs_clt_rx_depth(conn),
-		.recv_sge	= 1,
 		.poll		= conn->polled ? IB_POLL_DIRECT : IB_POLL_SOFTIRQ,
 	};
 

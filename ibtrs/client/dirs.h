@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The directories below /sys/class/ibtrs-client (docs/sysfs.md).
- *
- * Lifetime: sysfs and the driver core may hold references to separately allocated memory only,
- * never to the session or the path. After ibtrs_clt_dirs_path_del() / _session_del() no show or
- * store runs any more and the owner frees its object at once, even if a file is still open.
- * ibtrs_clt_dirs_exit() waits until the last directory object of a path is freed.
+ * The directories below /sys/class/ibtrs-client (docs/sysfs.md). After ibtrs_clt_dirs_path_del() /
+ * _session_del() the owner frees its object at once, even if a file is still open.
  */
 #ifndef IBTRS_CLIENT_DIRS_H
 #define IBTRS_CLIENT_DIRS_H

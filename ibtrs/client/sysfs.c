@@ -144,10 +144,10 @@ const struct attribute_group *ibtrs_clt_sysfs_session_groups[] = {
 	NULL,
 };
 
+/* ---- path --------------------------------------------------------------- */
+
 /*
- * paths/<src@dst>/ in /sys/class/ibtrs-client: the attributes of a path and its stats/. dirs.c owns
- * the directory, its name and its lifetime: while show or store runs, the path exists. Formats and
- * error numbers are an ABI: docs/sysfs.md.
+ * While show or store runs, the path exists.
  *
  * Removing an attribute waits for its running store, so a store cannot simply remove its own
  * directory. So remove_path first closes the path (killable; if it is killed, the path is only
@@ -156,8 +156,6 @@ const struct attribute_group *ibtrs_clt_sysfs_session_groups[] = {
  * (sysfs_break_active_protection()) and removes path and directory. A closing session waits for
  * such stores.
  */
-
-/* ---- path --------------------------------------------------------------- */
 
 static struct ibtrs_clt_path *path_of(struct kobject *kobj)
 {

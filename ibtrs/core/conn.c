@@ -67,7 +67,7 @@ int ibtrs_conn_create(struct ibtrs_conn *c, struct ib_pd *pd, const struct ibtrs
 		.qp_type	= IB_QPT_RC,
 		.sq_sig_type	= IB_SIGNAL_REQ_WR,
 		.cap.max_send_sge = min_t(u32, caps->send_sge, ib->attrs.max_send_sge),
-		.cap.max_recv_sge = caps->recv_sge,
+		.cap.max_recv_sge = 1,
 	};
 	int err;
 

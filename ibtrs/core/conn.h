@@ -41,8 +41,7 @@ struct ibtrs_conn {
 struct ibtrs_conn_caps {
 	u32 send_wr;			/* wanted; cut to the device's limit */
 	u32 recv_wr;			/* needed; creation fails when the device has less */
-	u16 send_sge;			/* wanted; cut to the device's limit */
-	u16 recv_sge;
+	u16 send_sge;			/* wanted; cut to the device's limit; receives have one */
 	/* completion vector, any number: taken modulo what the device has */
 	int vector;
 	enum ib_poll_context poll;

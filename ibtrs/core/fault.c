@@ -3,11 +3,10 @@
  * Faults on demand.
  *
  * Built with TESTS=1 alone. Distributions build kernels without CONFIG_FAULT_INJECTION, so this is
- * our own: one debugfs file
- * for each point where client and server can be made to fail. A file holds one rule. The rule
- * applies to all sessions and paths, or to those that it names. The code at the point asks for a
- * fault, the rule answers, and the code that asked carries the fault out. Rules outlive paths, so a
- * reconnect can be made to fail, too.
+ * our own: one debugfs file for each point where client and server can be made to fail. A file
+ * holds one rule. The rule applies to all sessions and paths, or to those that it names. The code
+ * at the point asks for a fault, the rule answers, and the code that asked carries the fault out.
+ * Rules outlive paths, so a reconnect can be made to fail, too.
  *
  * The static key is on while any file holds a rule. A rule that has applied `times` times stays in
  * its file, but does not apply any more. fault_lock (any context) protects the rules.

@@ -331,30 +331,23 @@ bool ibtrs_auth_has_mark(const struct ibtrs_auth_ops *ops, const struct ibtrs_ke
 
 /* ---- each connection ---------------------------------------------------- */
 
-static int auth_req_mac(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req, u8 *mac)
+/* The MAC of a CONN_REQ, or of the answer @rsp to it. Neither covers the MAC that it goes into. */
+static int auth_conn_mac(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
+			 const void *rsp, u8 *mac)
 {
-	const size_t n = offsetof(struct ibtrs_wire_conn_req, mac) - AUTH_REQ_FROM;
-	u8 text[AUTH_LABEL_MAX + offsetof(struct ibtrs_wire_conn_req, mac)];
-	const size_t l = sizeof(AUTH_LABEL_REQ) - 1;
-
-	memcpy(text, AUTH_LABEL_REQ, l);
-	memcpy(text + l, (const u8 *)req + AUTH_REQ_FROM, n);
-	return ops->hmac(ks, text, l + n, mac);
-}
-
-static int auth_rsp_mac(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
-			const void *rsp, u8 *mac)
-{
-	const size_t n = sizeof(struct ibtrs_wire_conn_req) - AUTH_REQ_FROM;
+	size_t end = rsp ? sizeof(struct ibtrs_wire_conn_req) :
+			   offsetof(struct ibtrs_wire_conn_req, mac);
+	const char *label = rsp ? AUTH_LABEL_RSP : AUTH_LABEL_REQ;
+	const size_t l = strlen(label), n = end - AUTH_REQ_FROM;
 	const size_t m = offsetof(struct ibtrs_wire_conn_rsp, mac);
 	u8 text[AUTH_LABEL_MAX + sizeof(struct ibtrs_wire_conn_req) +
 		offsetof(struct ibtrs_wire_conn_rsp, mac)];
-	const size_t l = sizeof(AUTH_LABEL_RSP) - 1;
 
-	memcpy(text, AUTH_LABEL_RSP, l);
+	memcpy(text, label, l);
 	memcpy(text + l, (const u8 *)req + AUTH_REQ_FROM, n);
-	memcpy(text + l + n, rsp, m);
-	return ops->hmac(ks, text, l + n + m, mac);
+	if (rsp)
+		memcpy(text + l + n, rsp, m);
+	return ops->hmac(ks, text, l + n + (rsp ? m : 0), mac);
 }
 
 /**
@@ -369,7 +362,7 @@ int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,
 			struct ibtrs_wire_conn_req *req)
 {
 	u8 mac[IBTRS_MAC_LEN];
-	int err = auth_req_mac(ops, ks, req, mac);
+	int err = auth_conn_mac(ops, ks, req, NULL, mac);
 
 	if (!err)
 		memcpy(req->mac, mac, sizeof(req->mac));
@@ -386,7 +379,7 @@ bool ibtrs_auth_req_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
 {
 	u8 mac[IBTRS_MAC_LEN];
 
-	return !auth_req_mac(ops, ks, req, mac) &&
+	return !auth_conn_mac(ops, ks, req, NULL, mac) &&
 	       !ops->differ(mac, (const u8 *)req + offsetof(struct ibtrs_wire_conn_req, mac),
 			    IBTRS_REQ_MAC_LEN);
 }
@@ -404,7 +397,7 @@ int ibtrs_auth_rsp_sign(const struct ibtrs_auth_ops *ops, const u8 *ks, const vo
 			struct ibtrs_wire_conn_rsp *rsp)
 {
 	u8 mac[IBTRS_MAC_LEN];
-	int err = auth_rsp_mac(ops, ks, req, rsp, mac);
+	int err = auth_conn_mac(ops, ks, req, rsp, mac);
 
 	if (!err)
 		memcpy(rsp->mac, mac, sizeof(rsp->mac));
@@ -423,7 +416,7 @@ bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
 {
 	u8 mac[IBTRS_MAC_LEN];
 
-	return !auth_rsp_mac(ops, ks, req, rsp, mac) &&
+	return !auth_conn_mac(ops, ks, req, rsp, mac) &&
 	       !ops->differ(mac, (const u8 *)rsp + offsetof(struct ibtrs_wire_conn_rsp, mac),
 			    IBTRS_RSP_MAC_LEN);
 }

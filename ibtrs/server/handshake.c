@@ -93,7 +93,6 @@ static struct ibtrs_conn_caps hs_caps(const struct ibtrs_srv_conn *conn)
 		.send_wr = ibtrs_srv_path_send_wr(!conn->c.cid),
 		.recv_wr = ibtrs_srv_rx_depth(conn) + !conn->c.cid,
 		.send_sge = 1,
-		.recv_sge = 1,
 		.vector = conn->c.cid ? conn->c.cid - 1 : 0,
 		.poll = IB_POLL_WORKQUEUE,
 	};

@@ -379,7 +379,7 @@ static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const c
 {
 	const struct ibtrs_conn_caps caps = {
 		.send_wr = IBTRS_AUTH_MSGS, .recv_wr = IBTRS_AUTH_MSGS,
-		.send_sge = 1, .recv_sge = 1,
+		.send_sge = 1,
 		.poll = IB_POLL_WORKQUEUE,
 	};
 	unsigned int i;

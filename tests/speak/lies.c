@@ -468,7 +468,7 @@ static void lies_end_work(struct work_struct *work)
 static int lies_build(struct lies_conn *l)
 {
 	const struct ibtrs_conn_caps caps = {
-		.send_wr = 64, .recv_wr = NR_IN, .send_sge = 1, .recv_sge = 1,
+		.send_wr = 64, .recv_wr = NR_IN, .send_sge = 1,
 		.poll = IB_POLL_WORKQUEUE
 	};
 	unsigned int i;

@@ -216,7 +216,6 @@ static int stranger_build(struct stranger_conn *s)
 	const struct ibtrs_conn_caps caps = { .send_wr = 2 * STRANGER_OUT,
 					      .recv_wr = STRANGER_IN + 2,
 					      .send_sge = 1,
-					      .recv_sge = 1,
 					      .poll = IB_POLL_WORKQUEUE };
 	int err;
 

@@ -41,15 +41,11 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int16_t s16;
-typedef int32_t s32;
 typedef int64_t s64;
 
-#define U8_MAX		UINT8_MAX
 #define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
 #define U64_MAX		UINT64_MAX
-#define S32_MAX		INT32_MAX
-#define S64_MAX		INT64_MAX
 
 #define cpu_to_le16(x)	((__le16)htole16(x))
 #define cpu_to_le32(x)	((__le32)htole32(x))
@@ -60,14 +56,9 @@ typedef int64_t s64;
 #define static_assert	_Static_assert
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define check_add_overflow(a, b, d)	__builtin_add_overflow(a, b, d)
-#define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
-#define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
 #define scnprintf	ibtrs_scnprintf
 #define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define cmpxchg(p, o, n)	__sync_val_compare_and_swap(p, o, n)
-#ifndef fallthrough
-#define fallthrough	__attribute__((__fallthrough__))
-#endif
 #ifndef __always_inline
 #define __always_inline	inline __attribute__((__always_inline__))
 #endif
