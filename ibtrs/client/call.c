@@ -118,7 +118,7 @@ static int call_send(struct ibtrs_clt_call *call, const void *hdr, size_t hdr_le
 {
 	int err;
 
-	memcpy(ibtrs_clt_hdr(call->clt, call->io.slot), hdr, hdr_len);
+	memcpy(call->clt->slots.reqs[call->io.slot].hdr, hdr, hdr_len);
 	call->io.usr_len = hdr_len;
 	err = call_submit(call);
 	if (err) {

@@ -97,27 +97,21 @@ static struct ibtrs_conn_caps cm_caps(const struct ibtrs_clt_conn *conn)
 }
 
 /* The device is known: cid 0 binds the path to it, the other connections must use the same one. */
-static int cm_bind_device(struct ibtrs_clt_conn *conn)
+static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
 {
 	struct ibtrs_clt_path *path = conn->path;
 	struct ibtrs_dev *dev;
 
-	if (conn->c.cid)
-		return path->dev->ib == conn->c.id->device ? 0 : -EXDEV;
-	dev = ibtrs_dev_get(conn->c.id->device);
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	path->dev = dev;
-	ibtrs_clt_port_watch(path, conn->c.id);
-	return 0;
-}
-
-static int cm_addr_resolved(struct ibtrs_clt_conn *conn)
-{
-	int err;
-
-	err = cm_bind_device(conn);
-	return err ?: rdma_resolve_route(conn->c.id, IBTRS_RETRY_RESOLVE_MS);
+	if (!conn->c.cid) {
+		dev = ibtrs_dev_get(conn->c.id->device);
+		if (IS_ERR(dev))
+			return PTR_ERR(dev);
+		path->dev = dev;
+		ibtrs_clt_port_watch(path, conn->c.id);
+	} else if (path->dev->ib != conn->c.id->device) {
+		return -EXDEV;
+	}
+	return rdma_resolve_route(conn->c.id, IBTRS_RETRY_RESOLVE_MS);
 }
 
 /*
@@ -388,7 +382,6 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 	conn->polled = cid > path->clt->nr_irq_conns;
 	conn->recv_cqe.done = ibtrs_clt_rx_recv_done;
 	conn->send_cqe.done = ibtrs_clt_rx_send_done;
-	conn->probe.cqe.done = ibtrs_clt_probe_done;
 	conn->dead = false;
 	err = cm_resolve(conn);
 	mutex_unlock(&conn->lock);

@@ -90,8 +90,8 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path);
 /* Destroy QPs and CQs. Drain work, after the requests have left the path. */
 void ibtrs_clt_cm_destroy(struct ibtrs_clt_path *path);
 /*
- * Leave the RDMA device: end the watch of its port, free the PD, and destroy the ids, which hold the
- * device. Call it when all other objects of the path on that device are gone.
+ * Leave the RDMA device: end the watch of its port, free the PD, and destroy the ids, which hold
+ * the device. Call it when all other objects of the path on that device are gone.
  */
 void ibtrs_clt_cm_release(struct ibtrs_clt_path *path);
 

@@ -184,10 +184,4 @@ void ibtrs_clt_path_answered(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step
  */
 void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct ibtrs_retry *r));
 
-/* probe.c: notices a connection whose send queue died without a completion (decision 16) */
-
-void ibtrs_clt_probe_init(struct ibtrs_clt_path *path);		/* once per path object */
-void ibtrs_clt_probe_start(struct ibtrs_clt_path *path);	/* path work, the path is up */
-void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc);
-
 #endif

@@ -268,7 +268,7 @@ void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path)
 	/* Ends the stores for which the removal of the sysfs files waits. */
 	ibtrs_clt_path_close(path, false);
 	ibtrs_clt_dirs_path_del(path);
-	/* A reconnect that was requested before may still be pending, and comes before the CLOSE. */
+	/* A reconnect that was requested before may be pending: it comes before the CLOSE. */
 	flush_work(&path->work);
 	ibtrs_clt_path_close(path, false);
 	flush_work(&path->drain);	/* it still runs for a moment after it posted DRAINED */

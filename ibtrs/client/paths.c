@@ -67,7 +67,7 @@ static int paths_take_off(struct ibtrs_clt_path *path, enum ibtrs_clt_path_stage
 		return -ENODEV;
 	if (path->stage != stage)
 		return -EBUSY;
-	/* As soon as a path is missing from the list, a closing session must wait for its remover. */
+	/* As soon as a path is missing from the list, a closing session waits for its remover. */
 	atomic_inc(&clt->removing);
 	WRITE_ONCE(path->stage, IBTRS_CLT_PATH_LEAVING);
 	list_del_init(&path->entry);

@@ -155,7 +155,7 @@ struct ibtrs_clt_path *ibtrs_clt_pathset_pick(struct ibtrs_clt *clt,
 					      u64 tried[2])
 {
 	/* Pairs with the shrinking in place. */
-	u32 n = min_t(u32, smp_load_acquire(&set->n), IBTRS_MAX_PATHS);
+	u32 n = smp_load_acquire(&set->n);
 	const struct pathset_question q = {
 		.set = set, .cid = cid, .policy = READ_ONCE(clt->policy),
 	};

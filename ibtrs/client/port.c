@@ -151,15 +151,10 @@ static int port_ib_add(struct ib_device *ib)
 	return 0;
 }
 
-static void port_ib_remove(struct ib_device *ib, void *data)
-{
-	/* The CM sends each connection an event; the drain of its path releases the device. */
-}
-
+/* No remove: the CM sends each connection an event; the drain of its path releases the device. */
 static struct ib_client port_ib_client = {
 	.name	= "ibtrs-client",
 	.add	= port_ib_add,
-	.remove	= port_ib_remove,
 };
 
 static void port_works_end(void)

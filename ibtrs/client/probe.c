@@ -20,6 +20,7 @@
  * the drain, so no probe is posted after the drain has begun.
  */
 #include "ibtrs/client/answer.h"
+#include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 
 static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
@@ -57,7 +58,7 @@ static void probe_work(struct work_struct *work)
 			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
 }
 
-void ibtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
+static void probe_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, probe.cqe);
 
@@ -79,6 +80,7 @@ void ibtrs_clt_probe_start(struct ibtrs_clt_path *path)
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		struct ibtrs_probe *probe = &path->conns[cid].probe;
 
+		probe->cqe.done = probe_done;
 		probe->seen = true;
 		probe->out = false;
 		probe->watch.silent = 0;

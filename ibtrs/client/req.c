@@ -237,9 +237,9 @@ void ibtrs_clt_req_again_work(struct work_struct *work)
 }
 
 /*
- * Is @req in flight, or parked and @parked, at this moment, and does @match accept it? A BUSY request
- * is changing between the two, or ends: a caller that waits until no request is left has to look
- * again.
+ * Is @req in flight, or parked and @parked, at this moment, and does @match accept it? A BUSY
+ * request is changing between the two, or ends: a caller that waits until no request is left has to
+ * look again.
  */
 static bool req_matches(struct ibtrs_clt_req *req, bool parked, ibtrs_clt_match_fn match, void *arg)
 {

@@ -61,14 +61,6 @@ static int session_number_cpus(struct ibtrs_clt *clt)
 	return 0;
 }
 
-/* Interrupt driven connections per path. */
-static u32 session_nr_conns(const struct ibtrs_clt *clt)
-{
-	u32 n = max_conns ? min(max_conns, clt->nr_cpus) : clt->nr_cpus;
-
-	return min_t(u32, n, IBTRS_MAX_CONS / 2);
-}
-
 #ifdef IBTRS_TESTS
 void ibtrs_clt_news_fault(struct ibtrs_clt *clt)
 {
@@ -176,7 +168,7 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 		session_free(clt);
 		return ERR_PTR(err);
 	}
-	clt->nr_irq_conns = session_nr_conns(clt);
+	clt->nr_irq_conns = min3(max_conns ?: U32_MAX, clt->nr_cpus, IBTRS_MAX_CONS / 2u);
 	return clt;
 }
 

@@ -222,17 +222,11 @@ static int addr_check_dst(const struct ibtrs_addr *a, const char **why)
 {
 	const u8 *ip4 = a->kind == IBTRS_ADDR_IP4 ? a->raw : is_mapped(a->raw) ? a->raw + 12 : NULL;
 
-	if (ip4) {
-		if (all_zero(ip4, 4))
-			return refuse(why, "destination is the unspecified address", -EINVAL);
-		if (ip4[0] >= 224 && (ip4[0] < 240 || (ip4[0] & ip4[1] & ip4[2] & ip4[3]) == 255))
-			return refuse(why, "destination is a multicast or broadcast address",
-				      -EINVAL);
-		return 0;
-	}
-	if (all_zero(a->raw, 16))
+	if (all_zero(ip4 ?: a->raw, ip4 ? 4 : 16))
 		return refuse(why, "destination is the unspecified address", -EINVAL);
-	if (a->raw[0] == 0xff)
+	if (ip4 && ip4[0] >= 224 && (ip4[0] < 240 || (ip4[0] & ip4[1] & ip4[2] & ip4[3]) == 255))
+		return refuse(why, "destination is a multicast or broadcast address", -EINVAL);
+	if (!ip4 && a->raw[0] == 0xff)
 		return refuse(why, "destination is a multicast address", -EINVAL);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #ifndef IBTRS_LOGIC_MPATH_H
 #define IBTRS_LOGIC_MPATH_H
 
-#include <ibtrs/pure.h>
+#include <ibtrs/addr.h>
 
 enum ibtrs_mpath_policy {
 	IBTRS_MPATH_RR			= 0,
@@ -27,8 +27,6 @@ static inline void ibtrs_mpath_mark(u64 tried[2], unsigned int i)
 /* More than any load: such a path is chosen only if no other one is left. */
 #define IBTRS_MPATH_AVOID	((u64)1 << 63)
 
-#define IBTRS_MPATH_PATHS	128u	/* in a mask of tried ones */
-
 /*
  * The index with the least @load that is not in @tried; of equal ones the first from @from on, so
  * that callers can prefer different paths, or take turns (round robin). -1 if all are in @tried.
@@ -42,8 +40,8 @@ static __always_inline int ibtrs_mpath_least(unsigned int from, unsigned int n, 
 	unsigned int k, i;
 	int best = -1;
 
-	if (n > IBTRS_MPATH_PATHS)
-		n = IBTRS_MPATH_PATHS;
+	if (n > IBTRS_MAX_PATHS)
+		n = IBTRS_MAX_PATHS;
 	for (k = 0, i = n ? from % n : 0; k < n; k++, i = i + 1 < n ? i + 1 : 0) {
 		if (ibtrs_mpath_tried(tried, i))
 			continue;

@@ -118,7 +118,6 @@ static inline size_t ibtrs_words_char(const char *s, size_t len)
  */
 static inline const char *ibtrs_words_escape(char *dst, size_t size, const char *src)
 {
-	static const char digits[] = "0123456789abcdef";
 	size_t len = strlen(src), to = 0, n;
 
 	for (; len; src += n, len -= n) {
@@ -130,10 +129,7 @@ static inline const char *ibtrs_words_escape(char *dst, size_t size, const char 
 			to += n;
 		} else {
 			n = 1;
-			dst[to++] = '\\';
-			dst[to++] = 'x';
-			dst[to++] = digits[(u8)*src >> 4];
-			dst[to++] = digits[*src & 15];
+			to += scnprintf(dst + to, size - to, "\\x%02x", (u8)*src);
 		}
 	}
 	dst[to] = 0;
