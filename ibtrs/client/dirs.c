@@ -72,9 +72,8 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 
 void ibtrs_clt_dirs_session_unlist(struct ibtrs_clt *clt)
 {
-	mutex_lock(&sessions_lock);
+	guard(mutex)(&sessions_lock);
 	list_del(&clt->entry);
-	mutex_unlock(&sessions_lock);
 }
 
 void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path))
@@ -82,14 +81,12 @@ void ibtrs_clt_dirs_each_path(void (*fn)(struct ibtrs_clt_path *path))
 	struct ibtrs_clt_path *path;
 	struct ibtrs_clt *clt;
 
-	mutex_lock(&sessions_lock);
+	guard(mutex)(&sessions_lock);
 	list_for_each_entry(clt, &sessions, entry) {
-		mutex_lock(&clt->lock);
+		guard(mutex)(&clt->lock);
 		list_for_each_entry(path, &clt->paths, entry)
 			fn(path);
-		mutex_unlock(&clt->lock);
 	}
-	mutex_unlock(&sessions_lock);
 }
 
 void ibtrs_clt_dirs_session_shut(struct ibtrs_clt *clt)

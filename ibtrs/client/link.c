@@ -82,7 +82,7 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 
 	if (err)
 		return err;
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	if (!clt->slots.depth) {
 		/* An unaligned I/O touches one page more than its length says. */
 		clt->max_segments =
@@ -90,17 +90,16 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 		clt->max_io_size = min(l->max_io_size, (clt->max_segments - 1) * SZ_4K);
 		clt->max_hdr_size = l->max_hdr_size;
 		*why = "no memory for the slots";
-		err = ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments,
-					   path->dev->node, clt->nr_cpus);
-	} else if (l->queue_depth != clt->slots.depth) {
-		*why = "the server changed its queue depth: unmap and map again";
-		err = -EPROTO;
-	} else if (l->max_io_size < clt->max_io_size || pages_max < clt->max_segments) {
-		*why = "the server or the RDMA device accepts only smaller I/O on this path: unmap and map again";
-		err = -EPROTO;
+		return ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments,
+					    path->dev->node, clt->nr_cpus);
 	}
-	mutex_unlock(&clt->lock);
-	return err;
+	*why = "the server changed its queue depth: unmap and map again";
+	if (l->queue_depth != clt->slots.depth)
+		return -EPROTO;
+	*why = "the server or the RDMA device accepts only smaller I/O on this path: unmap and map again";
+	if (l->max_io_size < clt->max_io_size || pages_max < clt->max_segments)
+		return -EPROTO;
+	return 0;
 }
 
 int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path)
@@ -109,7 +108,7 @@ int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path)
 	struct ibtrs_clt_path *other;
 	int n;
 
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	/* The server accepted the path: nothing of its last incarnation is executed any more. */
 	path->loose = false;
 	n = ibtrs_clt_pathset_add(clt, path);
@@ -124,7 +123,6 @@ int ibtrs_clt_link_path_up(struct ibtrs_clt_path *path)
 			if (other != path)
 				ibtrs_clt_path_hurry(other, true);
 	}
-	mutex_unlock(&clt->lock);
 	return min(n, 0);
 }
 
@@ -132,12 +130,11 @@ void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt *clt = path->clt;
 
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	path->loose = true;
 	/* The task that took the path off the list has read path->loose already. */
 	if (list_empty(&path->entry))
 		clt->loose = true;
-	mutex_unlock(&clt->lock);
 }
 
 /* Paths that wait for their next attempt start it now, except @except, which may be NULL. */
@@ -175,17 +172,15 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_link_parked(struct ibtrs_clt *clt)
 {
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	if (clt->opened && ibtrs_clt_is_up(clt))
 		clt->ops->link(clt->priv, IBTRS_CLT_LINK_REPLAY);
-	mutex_unlock(&clt->lock);
 }
 
 void ibtrs_clt_link_retry_work(struct work_struct *work)
 {
 	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, want.work);
 
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	link_retry(clt, NULL);
-	mutex_unlock(&clt->lock);
 }

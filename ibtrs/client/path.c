@@ -33,13 +33,9 @@ void ibtrs_clt_path_post(struct ibtrs_clt_path *path, enum ibtrs_path_event ev, 
 
 int ibtrs_clt_path_reason(struct ibtrs_clt_path *path, char *buf, size_t size)
 {
-	int err = 0;
-
-	scoped_guard(spinlock_irqsave, &path->reason_lock) {
-		strscpy(buf, path->reason, size);
-		err = path->err;
-	}
-	return err;
+	guard(spinlock_irqsave)(&path->reason_lock);
+	strscpy(buf, path->reason, size);
+	return path->err;
 }
 
 void ibtrs_clt_path_why(struct ibtrs_clt_path *path, char *buf, size_t size)
@@ -113,11 +109,9 @@ bool ibtrs_clt_path_ask(struct ibtrs_clt_path *path,
 			bool (*ask)(const struct ibtrs_retry *, const struct ibtrs_retry_now *))
 {
 	struct ibtrs_retry_now now = ibtrs_clt_path_now(path);
-	bool yes = false;
 
-	scoped_guard(spinlock_irqsave, &path->reason_lock)
-		yes = ask(&path->retry, &now);
-	return yes;
+	guard(spinlock_irqsave)(&path->reason_lock);
+	return ask(&path->retry, &now);
 }
 
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
@@ -218,12 +212,11 @@ void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_retry_phase ph
 
 	scoped_guard(spinlock_irqsave, &path->reason_lock)
 		ms = ibtrs_retry_patience_ms(&path->retry, phase, others, path->ext, bytes);
-	scoped_guard(spinlock_irqsave, &path->hs.lock) {
-		if (path->hs.phase == IBTRS_RETRY_STOPPED)
-			return;
-		WRITE_ONCE(path->hs.phase, phase);
-		mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
-	}
+	guard(spinlock_irqsave)(&path->hs.lock);
+	if (path->hs.phase == IBTRS_RETRY_STOPPED)
+		return;
+	WRITE_ONCE(path->hs.phase, phase);
+	mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
 }
 
 void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct ibtrs_retry *r))
@@ -241,13 +234,12 @@ void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struc
 
 void ibtrs_clt_path_answered(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
 {
-	scoped_guard(spinlock_irqsave, &path->hs.lock) {
-		if (path->hs.phase == IBTRS_RETRY_STOPPED)
-			return;
-		cancel_delayed_work(&path->hs.deadline);
-		set_bit(step, &path->hs.todo);
-		queue_work(path->clt->wq, &path->hs.work);
-	}
+	guard(spinlock_irqsave)(&path->hs.lock);
+	if (path->hs.phase == IBTRS_RETRY_STOPPED)
+		return;
+	cancel_delayed_work(&path->hs.deadline);
+	set_bit(step, &path->hs.todo);
+	queue_work(path->clt->wq, &path->hs.work);
 }
 
 void ibtrs_clt_path_hurry(struct ibtrs_clt_path *path, bool alive)

@@ -244,10 +244,9 @@ static int session_open_paths(struct ibtrs_clt *clt, const struct ibtrs_addr_pai
 			pr_warn("ibtrs %s: %s: not up yet (%d), trying on\n", clt->name, path->name,
 				err);
 	}
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry)
 		WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
-	mutex_unlock(&clt->lock);
 	return 0;
 }
 

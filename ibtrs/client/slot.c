@@ -229,25 +229,19 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_slot_give);
 
 int ibtrs_clt_slot_get(struct ibtrs_clt_slots *s, unsigned int leave)
 {
-	unsigned long flags;
-	int bit, slot = -EAGAIN;
+	int bit;
 
-	spin_lock_irqsave(&s->lock, flags);
-	if (hweight_long(s->own_free) > leave) {
-		bit = __ffs(s->own_free);
-		s->own_free &= ~BIT(bit);
-		slot = s->nr_user + bit;
-	}
-	spin_unlock_irqrestore(&s->lock, flags);
-	return slot;
+	guard(spinlock_irqsave)(&s->lock);
+	if (hweight_long(s->own_free) <= leave)
+		return -EAGAIN;
+	bit = __ffs(s->own_free);
+	s->own_free &= ~BIT(bit);
+	return s->nr_user + bit;
 }
 
 void ibtrs_clt_slot_put(struct ibtrs_clt_slots *s, u32 slot)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&s->lock, flags);
-	s->own_free |= BIT(slot - s->nr_user);
-	spin_unlock_irqrestore(&s->lock, flags);
+	scoped_guard(spinlock_irqsave, &s->lock)
+		s->own_free |= BIT(slot - s->nr_user);
 	wake_up(&s->wait);
 }

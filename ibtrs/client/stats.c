@@ -45,19 +45,17 @@ void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, u64 n[IBTRS_CLT_COUNTS])
 {
 	unsigned int i;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	stats_sum(s, n);
 	for (i = 0; i < IBTRS_CLT_COUNTS; i++)
 		n[i] -= s->base[i];
-	spin_unlock(&s->lock);
 }
 
 void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad)
 {
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	*ok = READ_ONCE(s->reconnects_ok) - s->ok_base;
 	*bad = READ_ONCE(s->reconnects_bad) - s->bad_base;
-	spin_unlock(&s->lock);
 }
 
 static u64 stats_migrated(const struct ibtrs_clt_stats *s, unsigned int cpu, bool to)
@@ -67,12 +65,8 @@ static u64 stats_migrated(const struct ibtrs_clt_stats *s, unsigned int cpu, boo
 
 u64 ibtrs_clt_stats_migrated(struct ibtrs_clt_stats *s, unsigned int cpu, bool to)
 {
-	u64 n;
-
-	spin_lock(&s->lock);
-	n = stats_migrated(s, cpu, to) - s->migrated_base[cpu][to];
-	spin_unlock(&s->lock);
-	return n;
+	guard(spinlock)(&s->lock);
+	return stats_migrated(s, cpu, to) - s->migrated_base[cpu][to];
 }
 
 /* The number in flight is not reset: those requests are still in flight. */
@@ -80,7 +74,7 @@ void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what)
 {
 	unsigned int cpu;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	if (what & IBTRS_CLT_STATS_TRAFFIC)
 		stats_sum(s, s->base);
 	if (what & IBTRS_CLT_STATS_RECONNECTS) {
@@ -94,5 +88,4 @@ void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what)
 		if (what & IBTRS_CLT_STATS_MIGRATED_TO)
 			s->migrated_base[cpu][true] = stats_migrated(s, cpu, true);
 	}
-	spin_unlock(&s->lock);
 }

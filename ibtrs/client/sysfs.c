@@ -239,12 +239,9 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct ibtrs_clt_path_sysfs *s = &path_of(kobj)->sysfs;
-	ssize_t len;
 
-	spin_lock(&s->lock);
-	len = sysfs_emit(buf, "%s\n", s->hca[0] ? s->hca : "-");
-	spin_unlock(&s->lock);
-	return len;
+	guard(spinlock)(&s->lock);
+	return sysfs_emit(buf, "%s\n", s->hca[0] ? s->hca : "-");
 }
 
 IBTRS_ADMIN_SHOW(hca_port, "%u", READ_ONCE(path_of(kobj)->sysfs.port))

@@ -29,7 +29,7 @@ bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_turn *turn = &path->clt->turn;
 
-	spin_lock(&turn->lock);
+	guard(spinlock)(&turn->lock);
 	if (turn->holder && time_after(jiffies, turn->holder_end))
 		turn->holder = NULL;
 	if (turn->next && time_after(jiffies, turn->next_end))
@@ -40,7 +40,6 @@ bool ibtrs_clt_turn_take(struct ibtrs_clt_path *path)
 		turn->holder_end = jiffies + TURN_LONGEST;
 		turn->next = NULL;
 	}
-	spin_unlock(&turn->lock);
 	return !path->early;
 }
 
@@ -50,14 +49,13 @@ bool ibtrs_clt_turn_early(struct ibtrs_clt_path *path)
 
 	if (!path->early)
 		return false;
-	spin_lock(&turn->lock);
+	guard(spinlock)(&turn->lock);
 	if (!turn->next) {
 		turn->next = path;
 		turn->next_end = jiffies + TURN_NEXT;
 	}
 	if (turn->holder)
 		ibtrs_clt_path_hasten(turn->holder, ibtrs_retry_turn_ms);
-	spin_unlock(&turn->lock);
 	return true;
 }
 
@@ -65,10 +63,9 @@ void ibtrs_clt_turn_end(struct ibtrs_clt_path *path, bool up)
 {
 	struct ibtrs_clt_turn *turn = &path->clt->turn;
 
-	spin_lock(&turn->lock);
+	guard(spinlock)(&turn->lock);
 	if (up)
 		turn->next = NULL;
 	if (turn->holder == path)
 		turn->holder = NULL;
-	spin_unlock(&turn->lock);
 }

@@ -93,16 +93,14 @@ struct ibtrs_fault ibtrs_fault_look(enum ibtrs_fault_point p, const char *sessio
 {
 	struct fault_rule *r = &fault_rules[p];
 	struct ibtrs_fault f = {};
-	unsigned long flags;
 
-	spin_lock_irqsave(&fault_lock, flags);
-	if (fault_applies(r, session, path)) {
-		r->hits++;
-		if (r->left != U32_MAX)
-			r->left--;
-		f = r->fault;
+	scoped_guard(spinlock_irqsave, &fault_lock) {
+		if (fault_applies(r, session, path)) {
+			r->hits++;
+			r->left -= r->left != U32_MAX;
+			f = r->fault;
+		}
 	}
-	spin_unlock_irqrestore(&fault_lock, flags);
 	if (f.action)
 		pr_info_ratelimited("ibtrs %s: %s: fault on demand: %s %s\n", session, path,
 				    fault_points[p].file, fault_actions[f.action]);
@@ -198,7 +196,7 @@ static void fault_arm(enum ibtrs_fault_point p, const struct fault_rule *r)
 {
 	bool was, is = r->fault.action;
 
-	mutex_lock(&fault_write_lock);
+	guard(mutex)(&fault_write_lock);
 	spin_lock_irq(&fault_lock);
 	was = fault_rules[p].fault.action;
 	fault_rules[p] = *r;
@@ -207,7 +205,6 @@ static void fault_arm(enum ibtrs_fault_point p, const struct fault_rule *r)
 		static_branch_inc(&ibtrs_fault_key);
 	else if (was && !is)
 		static_branch_dec(&ibtrs_fault_key);
-	mutex_unlock(&fault_write_lock);
 }
 
 static ssize_t fault_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
