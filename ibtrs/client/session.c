@@ -145,10 +145,8 @@ static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_
 	clt->backoff = ibtrs_backoff_default;
 	if (clt->opts.reconnect_delay_ms)
 		clt->backoff.first_ms = clt->opts.reconnect_delay_ms;
-	if (clt->opts.reconnect_max_ms) {
-		clt->backoff.held_max_ms = clt->opts.reconnect_max_ms;
-		clt->backoff.idle_max_ms = 8 * clt->opts.reconnect_max_ms;
-	}
+	if (clt->opts.reconnect_max_ms)
+		clt->backoff.max_ms = clt->opts.reconnect_max_ms;
 	clt->policy = opts->policy;
 	clt->ops = ops;
 	clt->priv = priv;

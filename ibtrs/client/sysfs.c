@@ -116,7 +116,7 @@ IBTRS_ADMIN_DEV_SHOW(dest_port, "%u", session_of(d)->opts.dest_port)
 IBTRS_ADMIN_DEV_SHOW(hb_interval_ms, "%u", session_of(d)->opts.hb_interval_ms)
 IBTRS_ADMIN_DEV_SHOW(hb_misses, "%u", session_of(d)->opts.hb_misses)
 IBTRS_ADMIN_DEV_SHOW(reconnect_delay_ms, "%u", session_of(d)->backoff.first_ms)
-IBTRS_ADMIN_DEV_SHOW(reconnect_max_ms, "%u", session_of(d)->backoff.held_max_ms)
+IBTRS_ADMIN_DEV_SHOW(reconnect_max_ms, "%u", session_of(d)->backoff.max_ms)
 /* The name of a key is no secret. */
 IBTRS_ADMIN_DEV_SHOW(auth, "%s", session_of(d)->opts.auth)
 

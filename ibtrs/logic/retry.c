@@ -10,8 +10,7 @@
 
 const struct ibtrs_backoff ibtrs_backoff_default = {
 	.first_ms	= 100,
-	.held_max_ms	= 1000,
-	.idle_max_ms	= 8000,
+	.max_ms		= 1000,
 	.jitter_pct	= 20,
 };
 
@@ -28,7 +27,7 @@ static u32 retry_clamp(u64 ms, u32 min, u32 max)
 /* The delay before an attempt, at least 1. @attempt: 0 for the first after a loss. */
 static u32 retry_backoff_ms(const struct ibtrs_backoff *b, u32 attempt, bool held, u32 rnd)
 {
-	u64 max = held ? b->held_max_ms : b->idle_max_ms;
+	u64 max = retry_min(held ? b->max_ms : 8 * (u64)b->max_ms, U32_MAX);
 	u64 ms = retry_min(b->first_ms, max);
 	u64 spread;
 
@@ -202,7 +201,7 @@ bool ibtrs_retry_skips_trial(const struct ibtrs_retry *r, const struct ibtrs_ret
 static u32 retry_rest_ms(const struct ibtrs_backoff *b, u32 marks, u32 rnd)
 {
 	struct ibtrs_backoff rest = { .first_ms = IBTRS_RETRY_REST_MS,
-				      .held_max_ms = IBTRS_RETRY_REST_MAX_MS,
+				      .max_ms = IBTRS_RETRY_REST_MAX_MS,
 				      .jitter_pct = b->jitter_pct };
 
 	return retry_backoff_ms(&rest, marks - IBTRS_RETRY_MARGINAL, true, rnd);

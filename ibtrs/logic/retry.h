@@ -31,8 +31,7 @@
 /* Delays between attempts: they double from the first to the longest. */
 struct ibtrs_backoff {
 	u32 first_ms;		/* 100 */
-	u32 held_max_ms;	/* 1000, while I/O is held */
-	u32 idle_max_ms;	/* 8000 */
+	u32 max_ms;		/* 1000, while I/O is held; eight times as long when nothing waits */
 	u32 jitter_pct;		/* 20, in both directions */
 };
 

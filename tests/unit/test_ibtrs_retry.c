@@ -439,12 +439,11 @@ UNIT_TEST(backoff_stays_in_bounds)
 	for (unsigned int n = 0; n < 200000; n++) {
 		struct ibtrs_backoff b = {
 			.first_ms = edge[unit_random(&seed) % ARRAY_SIZE(edge)],
-			.held_max_ms = edge[unit_random(&seed) % ARRAY_SIZE(edge)],
-			.idle_max_ms = edge[unit_random(&seed) % ARRAY_SIZE(edge)],
+			.max_ms = edge[unit_random(&seed) % ARRAY_SIZE(edge)],
 			.jitter_pct = edge[unit_random(&seed) % ARRAY_SIZE(edge)],
 		};
 		bool held = unit_random(&seed) & 1;
-		u64 max = held ? b.held_max_ms : b.idle_max_ms;
+		u64 max = held ? b.max_ms : 8ull * b.max_ms;
 		u64 pct = b.jitter_pct < 100 ? b.jitter_pct : 100;
 		u64 ms = delay(&b, (u32)unit_random(&seed) % 40, held, (u32)unit_random(&seed));
 
