@@ -84,23 +84,15 @@ int ibtrs_clt_pathset_del(struct ibtrs_clt *clt, struct ibtrs_clt_path *path)
 
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt)
 {
-	bool up;
-
-	rcu_read_lock();
-	up = rcu_dereference(clt->up)->n;
-	rcu_read_unlock();
-	return up;
+	guard(rcu)();
+	return rcu_dereference(clt->up)->n;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_is_up);
 
 u32 ibtrs_clt_gen(struct ibtrs_clt *clt)
 {
-	u32 gen;
-
-	rcu_read_lock();
-	gen = rcu_dereference(clt->up)->gen;
-	rcu_read_unlock();
-	return gen;
+	guard(rcu)();
+	return rcu_dereference(clt->up)->gen;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_gen);
 

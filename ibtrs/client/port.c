@@ -61,16 +61,12 @@ static bool port_ask(const struct ibtrs_clt_path *path, bool (*what)(const struc
 {
 	int ifindex = READ_ONCE(path->port.ifindex);
 	struct net_device *dev;
-	bool yes = false;
 
 	if (!ifindex)
 		return false;
-	rcu_read_lock();
+	guard(rcu)();
 	dev = dev_get_by_index_rcu(&init_net, ifindex);
-	if (dev)
-		yes = what(dev);
-	rcu_read_unlock();
-	return yes;
+	return dev && what(dev);
 }
 
 static bool port_is_dark(const struct net_device *dev)

@@ -341,7 +341,7 @@ void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 	u32 i;
 
 	/* A path is freed a grace period after the last request left it. */
-	rcu_read_lock();
+	guard(rcu)();
 	for (i = 0; i < s->nr_user; i++) {
 		if (!req_matches(&s->reqs[i], true, match, arg))
 			continue;
@@ -349,6 +349,5 @@ void ibtrs_clt_break(struct ibtrs_clt *clt, ibtrs_clt_match_fn match, void *arg,
 		if (conn)
 			ibtrs_clt_path_fail(conn->path, -ECONNABORTED, why);
 	}
-	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_break);

@@ -102,14 +102,13 @@ int ibtrs_clt_poll(struct ibtrs_clt *clt, unsigned int index)
 	int n = 0;
 	u32 i;
 
-	rcu_read_lock();
+	guard(rcu)();
 	set = rcu_dereference(clt->up);
 	/* Pairs with the shrinking in place in pathset.c. */
 	for (i = 0; i < smp_load_acquire(&set->n); i++) {
 		conn = &READ_ONCE(set->path[i])->conns[1 + clt->nr_irq_conns + index];
 		n += ibtrs_clt_conn_poll(conn);
 	}
-	rcu_read_unlock();
 	return n;
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_poll);
