@@ -285,30 +285,16 @@ void cx_free_disk(struct gendisk *disk)
 /**
  * cx_alloc_queue() - a queue without a disk
  * @set: tag set
- * @data: queue->queuedata
  *
  * Return: the queue (free it with cx_free_queue()), or an ERR_PTR.
  */
-struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data)
+struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set)
 {
-#ifdef BLK_FEAT_SKIP_TAGSET_QUIESCE	/* 6.11 */
-	struct queue_limits lim = { .features = BLK_FEAT_SKIP_TAGSET_QUIESCE };
-	struct request_queue *q = blk_mq_alloc_queue(set, &lim, data);
-#elif HAVE_MQ_ALLOC_QUEUE		/* 6.9 */
-	struct request_queue *q = blk_mq_alloc_queue(set, NULL, data);
+#if HAVE_MQ_ALLOC_QUEUE		/* 6.9 */
+	return blk_mq_alloc_queue(set, NULL, NULL);
 #else
-	struct request_queue *q = blk_mq_init_queue(set);
+	return blk_mq_init_queue(set);
 #endif
-
-	if (IS_ERR(q))
-		return q;
-	q->queuedata = data;
-#if HAVE_QUEUE_FLAG_SKIP_QUIESCE	/* 6.2 .. 6.10 */
-	blk_queue_flag_set(QUEUE_FLAG_SKIP_TAGSET_QUIESCE, q);
-#elif !HAVE_QUEUE_DISK
-	blk_queue_flag_set(QUEUE_FLAG_SCSI_PASSTHROUGH, q);	/* see queue_has_disk() */
-#endif
-	return q;
 }
 
 /**
@@ -344,45 +330,6 @@ bool cx_set_unused(struct blk_mq_tag_set *set)
 	mutex_unlock(&set->tag_list_lock);
 	return unused;
 }
-
-#if !HAVE_MQ_QUIESCE_TAGSET
-static bool queue_has_disk(struct request_queue *q)
-{
-#if HAVE_QUEUE_DISK
-	return q->disk;
-#else
-	return !test_bit(QUEUE_FLAG_SCSI_PASSTHROUGH, &q->queue_flags);
-#endif
-}
-
-/* waits for one grace period for all queues, not for one per queue */
-void blk_mq_quiesce_tagset(struct blk_mq_tag_set *set)
-{
-	struct request_queue *q, *any = NULL;
-
-	mutex_lock(&set->tag_list_lock);
-	list_for_each_entry(q, &set->tag_list, tag_set_list) {
-		if (!queue_has_disk(q))
-			continue;
-		blk_mq_quiesce_queue_nowait(q);
-		any = q;
-	}
-	if (any)
-		cx_wait_quiesce_done(set, any);
-	mutex_unlock(&set->tag_list_lock);
-}
-
-void blk_mq_unquiesce_tagset(struct blk_mq_tag_set *set)
-{
-	struct request_queue *q;
-
-	mutex_lock(&set->tag_list_lock);
-	list_for_each_entry(q, &set->tag_list, tag_set_list)
-		if (queue_has_disk(q))
-			blk_mq_unquiesce_queue(q);
-	mutex_unlock(&set->tag_list_lock);
-}
-#endif
 
 #if !HAVE_SET_CAPACITY_NOTIFY
 bool set_capacity_and_notify(struct gendisk *disk, sector_t sectors)

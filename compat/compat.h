@@ -26,7 +26,6 @@
  *   blk-mq     BLK_MQ_F_SHOULD_MERGE BLK_MQ_F_NO_SCHED_BY_DEFAULT (set both)
  *              blk_rq_map_sg(rq, sgl) blk_mark_disk_dead
  *              set_capacity_and_notify blk_mode_t BLK_OPEN_{READ,WRITE}
- *              blk_mq_quiesce_tagset blk_mq_unquiesce_tagset
  *   rdma       rdma_set_min_rnr_timer
  *              (device attributes are int or u32: use min_t(u32, ...))
  *
@@ -42,8 +41,8 @@
  *   void cx_tell_ro(disk, ro)               then the uevent
  *   void cx_free_disk(disk)                 after del_gendisk, or add failed
  *   bool cx_disable_op(rq)                  its kind is refused: send no more
- *   struct request_queue *cx_alloc_queue(set, data)  a queue without a disk,
- *   void cx_free_queue(q)                   skipped by quiesce_tagset
+ *   struct request_queue *cx_alloc_queue(set)  a queue without a disk
+ *   void cx_free_queue(q)
  *   bool cx_set_unused(set)                 has the last queue left it?
  *   void cx_wait_quiesce_done(set, q)       after blk_mq_quiesce_queue_nowait
  *   DEF_MQ_TIMEOUT(fn, rq) { }              a function for blk_mq_ops.timeout

@@ -64,7 +64,7 @@ void cx_free_disk(struct gendisk *disk);
 bool cx_disable_op(struct request *rq);
 
 /* ---- a queue without a disk ---------------------------------------------- */
-struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set, void *data);
+struct request_queue *cx_alloc_queue(struct blk_mq_tag_set *set);
 void cx_free_queue(struct request_queue *q);
 bool cx_set_unused(struct blk_mq_tag_set *set);
 
@@ -97,11 +97,6 @@ void blk_mark_disk_dead(struct gendisk *disk);
 #endif
 
 /* ---- quiesce ------------------------------------------------------------- */
-#if !HAVE_MQ_QUIESCE_TAGSET	/* 6.2 */
-void blk_mq_quiesce_tagset(struct blk_mq_tag_set *set);
-void blk_mq_unquiesce_tagset(struct blk_mq_tag_set *set);
-#endif
-
 /**
  * cx_wait_quiesce_done() - wait until no queue_rq runs on queues quiesced _nowait
  * @set: the tag set of these queues

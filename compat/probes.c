@@ -111,7 +111,6 @@ PROBE(MQ_POLL_BATCH) {		/* 5.16 */
 	struct blk_mq_ops o;
 	int (*f)(struct blk_mq_hw_ctx *, struct io_comp_batch *) = o.poll; (void)f;
 }
-PROBE(MQ_QUIESCE_TAGSET) { blk_mq_quiesce_tagset((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
 PROBE(RQ_MAP_SG_2ARG) {		/* 6.15 */
 	int n = blk_rq_map_sg((struct request *)NULL, (struct scatterlist *)NULL); (void)n;
 }
@@ -122,9 +121,6 @@ PROBE(SET_CAPACITY_NOTIFY) {	/* 5.11, 5.10.y */
 PROBE(SET_CAPACITY_REVALIDATE) {	/* 5.7 .. 5.10; EL8 */
 	set_capacity_revalidate_and_notify((struct gendisk *)NULL, (sector_t)0, true);
 }
-PROBE(QUEUE_DISK) {		/* 5.15 */
-	struct gendisk *d = ((struct request_queue *)NULL)->disk; (void)d;
-}
 PROBE(MARK_DISK_DEAD) { blk_mark_disk_dead((struct gendisk *)NULL); }	/* 5.16 */
 PROBE(MQ_ALLOC_QUEUE) {		/* 6.9 */
 	struct request_queue *q = blk_mq_alloc_queue((struct blk_mq_tag_set *)NULL, NULL, NULL);
@@ -134,9 +130,6 @@ PROBE(MQ_DESTROY_QUEUE) { blk_mq_destroy_queue((struct request_queue *)NULL); }	
 PROBE(MQ_WAIT_QUIESCE_SET) { blk_mq_wait_quiesce_done((struct blk_mq_tag_set *)NULL); }	/* 6.2 */
 PROBE(MQ_WAIT_QUIESCE_Q) {	/* 5.16, 6.1 */
 	blk_mq_wait_quiesce_done((struct request_queue *)NULL);
-}
-PROBE(QUEUE_FLAG_SKIP_QUIESCE) {	/* 6.2 .. 6.10 */
-	int x = QUEUE_FLAG_SKIP_TAGSET_QUIESCE; (void)x;
 }
 PROBE(MQ_F_NO_SCHED_BY_DEFAULT) { int x = BLK_MQ_F_NO_SCHED_BY_DEFAULT; (void)x; }	/* 5.14 */
 PROBE(MQ_F_TAG_HCTX_SHARED) {	/* 5.10: all targets */

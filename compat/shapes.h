@@ -61,8 +61,6 @@
 #error "blk_mq_ops.queue_rqs has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_WAIT_QUIESCE_SET && !HAVE_MQ_WAIT_QUIESCE_Q
 #error "blk_mq_wait_quiesce_done() has a shape that compat/mq.h does not know"
-#elif !HAVE_QUEUE_DISK
-#error "request_queue.disk is not what compat/mq.h knows"
 #elif !HAVE_DISKSEQ
 #error "gendisk.diskseq is not what compat/bdev.h knows"
 #elif !HAVE_BIO_INIT_BDEV
@@ -100,8 +98,6 @@
 #error "blk_rq_map_sg() has a shape that compat/mq.h does not know"
 #elif !HAVE_BDOPS_GETGEO_DISK
 #error "block_device_operations.getgeo has a shape that compat/mq.h does not know"
-#elif !HAVE_MQ_QUIESCE_TAGSET
-#error "blk_mq_quiesce_tagset() has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_WAIT_QUIESCE_SET
 #error "blk_mq_wait_quiesce_done() has a shape that compat/mq.h does not know"
 #elif !HAVE_MQ_F_NO_SCHED_BY_DEFAULT

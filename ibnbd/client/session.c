@@ -63,7 +63,7 @@ static int session_alloc_set(struct ibnbd_clt_session *s)
 		goto free_ops;
 	/* The block layer may have reduced nr_hw_queues (kdump). */
 	s->nr_irq = set->nr_hw_queues - (set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0);
-	queue = cx_alloc_queue(set, NULL);
+	queue = cx_alloc_queue(set);
 	if (IS_ERR(queue)) {
 		err = PTR_ERR(queue);
 		goto free_set;

@@ -94,9 +94,7 @@ static int client(void)
 	cx_tell_ro(disk, true);
 	cx_disable_op(NULL);
 	blk_mark_disk_dead(disk);
-	q = cx_alloc_queue(&set, &limits);
-	blk_mq_quiesce_tagset(&set);
-	blk_mq_unquiesce_tagset(&set);
+	q = cx_alloc_queue(&set);
 	blk_mq_quiesce_queue_nowait(q);
 	cx_wait_quiesce_done(&set, q);
 	cx_free_queue(q);
