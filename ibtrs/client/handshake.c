@@ -9,7 +9,6 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "ibtrs/client/link.h"
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 

@@ -8,7 +8,6 @@
  * take it for a short time; no code that waits for the network runs under it.
  */
 #include <linux/ktime.h>
-#include "ibtrs/client/link.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/logic/chunkmap.h"
 
@@ -88,7 +87,6 @@ int ibtrs_clt_link_limits(struct ibtrs_clt *clt, struct ibtrs_clt_path *path, co
 		clt->max_segments =
 			min3(l->max_io_size / SZ_4K + 1, pages_max, (u32)LINK_MAX_SEGMENTS);
 		clt->max_io_size = min(l->max_io_size, (clt->max_segments - 1) * SZ_4K);
-		clt->max_hdr_size = l->max_hdr_size;
 		*why = "no memory for the slots";
 		return ibtrs_clt_slots_init(&clt->slots, l->queue_depth, clt->max_segments,
 					    path->dev->node, clt->nr_cpus);

@@ -19,7 +19,6 @@
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include "ibtrs/client/dirs.h"
-#include "ibtrs/client/link.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"

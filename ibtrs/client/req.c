@@ -15,7 +15,6 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibtrs/client/answer.h"
-#include "ibtrs/client/link.h"
 #include "ibtrs/client/mr.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/client/trace.h"

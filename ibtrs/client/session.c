@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include <linux/wait_bit.h>
-#include "ibtrs/client/link.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/logic/mpath.h"
