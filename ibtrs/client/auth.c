@@ -31,25 +31,6 @@ bool ibtrs_clt_auth_due(const struct ibtrs_clt_path *path)
 	return ibtrs_clt_auth_wanted(path) && path->auth.a.state != IBTRS_AUTH_IN;
 }
 
-void ibtrs_clt_auth_begin(struct ibtrs_clt_path *path)
-{
-	path->auth.a.state = IBTRS_AUTH_NEW;
-}
-
-struct ibtrs_conn_caps ibtrs_clt_auth_caps(void)
-{
-	return (struct ibtrs_conn_caps){
-		.send_wr	= IBTRS_AUTH_MSGS,
-		.recv_wr	= IBTRS_AUTH_MSGS,
-		.send_sge	= 1,
-		/*
-		 * softirqs do not poll this CQ, so it is freed with its QP, without a grace period
-		 * (L20)
-		 */
-		.poll		= IB_POLL_WORKQUEUE,
-	};
-}
-
 static void auth_received(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct ibtrs_iu *iu = container_of(wc->wr_cqe, struct ibtrs_iu, cqe);
@@ -87,6 +68,16 @@ static int auth_buffers(struct ibtrs_clt_path *path, const char **why)
 int ibtrs_clt_auth_prepare(struct ibtrs_clt_path *path, struct ibtrs_wire_auth_req *wire,
 			   const char **why)
 {
+	static const struct ibtrs_conn_caps caps = {
+		.send_wr	= IBTRS_AUTH_MSGS,
+		.recv_wr	= IBTRS_AUTH_MSGS,
+		.send_sge	= 1,
+		/*
+		 * softirqs do not poll this CQ, so it is freed with its QP, without a grace period
+		 * (L20)
+		 */
+		.poll		= IB_POLL_WORKQUEUE,
+	};
 	const char *name = path->clt->opts.auth;
 	struct ibtrs_auth_req req = { .recon_cnt = path->recon_cnt, .ext = IBTRS_EXT_WORDS };
 	struct ibtrs_clt_auth *auth = &path->auth;
@@ -96,6 +87,10 @@ int ibtrs_clt_auth_prepare(struct ibtrs_clt_path *path, struct ibtrs_wire_auth_r
 	*why = "the RDMA device has no GIDs, to which a proof would be bound: map without auth=, or over another device";
 	if (!ibtrs_conn_has_gids(path->conns[0].c.id))
 		return -EOPNOTSUPP;
+	*why = "connection cannot be set up";
+	err = ibtrs_conn_create(&path->conns[0].c, path->dev->pd, &caps);
+	if (err)
+		return err;
 	err = ibtrs_key_get(name, &keys);
 	if (err) {
 		scnprintf(auth->why, sizeof(auth->why),

@@ -31,14 +31,9 @@ struct ibtrs_clt_auth {
 bool ibtrs_clt_auth_wanted(const struct ibtrs_clt_path *path);
 /* Must the first connection of this attempt still authenticate? */
 bool ibtrs_clt_auth_due(const struct ibtrs_clt_path *path);
-/* An attempt begins. Path work. */
-void ibtrs_clt_auth_begin(struct ibtrs_clt_path *path);
-
-/* How large the queues of the authenticating connection are. */
-struct ibtrs_conn_caps ibtrs_clt_auth_caps(void);
 /*
- * The QP is created: get the keys, post buffers, fill in the CM REQ @wire. CM event. 0, or an errno
- * and @why.
+ * The route is resolved: create the QP, get the keys, post buffers, fill in the CM REQ @wire. CM
+ * event. 0, or an errno and @why.
  */
 int ibtrs_clt_auth_prepare(struct ibtrs_clt_path *path, struct ibtrs_wire_auth_req *wire,
 			   const char **why);

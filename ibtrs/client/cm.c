@@ -146,14 +146,12 @@ static int cm_connect(struct ibtrs_clt_conn *conn, const void *wire, u8 len)
 
 static int cm_knock(struct ibtrs_clt_conn *conn, const char **why)
 {
-	const struct ibtrs_conn_caps caps = ibtrs_clt_auth_caps();
 	struct ibtrs_clt_path *path = conn->path;
 	struct ibtrs_wire_auth_req wire;
 	int err;
 
 	ibtrs_clt_dirs_path_route(path, conn->c.id);
-	err = ibtrs_conn_create(&conn->c, path->dev->pd, &caps);
-	err = err ?: ibtrs_clt_auth_prepare(path, &wire, why);
+	err = ibtrs_clt_auth_prepare(path, &wire, why);
 	if (err)
 		return err;
 	ibtrs_clt_path_await(path, IBTRS_RETRY_FIRST_WORD);
@@ -282,6 +280,7 @@ static int cm_rejected(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, co
 
 static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const char **why)
 {
+	*why = rdma_event_msg(ev->event);
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		*why = "RDMA device cannot be used";
@@ -302,14 +301,13 @@ static int cm_event(struct ibtrs_clt_conn *conn, struct rdma_cm_event *ev, const
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		*why = rdma_event_msg(ev->event);
 		return ev->status < 0 ? ev->status : -EHOSTUNREACH;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
+		return -ECONNRESET;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		*why = rdma_event_msg(ev->event);
-		return ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL ? -ENODEV : -ECONNRESET;
+		return -ENODEV;
 	default:
 		return 0;
 	}
@@ -391,7 +389,7 @@ static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
 {
 	path->early = false;
-	ibtrs_clt_auth_begin(path);
+	path->auth.a.state = IBTRS_AUTH_NEW;
 	atomic_set(&path->hs.established, 0);
 	ibtrs_clt_path_await(path, IBTRS_RETRY_RESOLVE);
 	return cm_start_one(path, 0);

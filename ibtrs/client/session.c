@@ -125,49 +125,6 @@ static void session_free(struct ibtrs_clt *clt)
 	kfree(clt);
 }
 
-static struct ibtrs_clt *session_alloc(const char *name, const struct ibtrs_clt_opts *opts,
-				       const struct ibtrs_clt_ops *ops, void *priv)
-{
-	struct ibtrs_clt *clt;
-	int err;
-
-	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
-	if (!clt)
-		return ERR_PTR(-ENOMEM);
-	strscpy(clt->name, name, sizeof(clt->name));
-	generate_random_uuid(clt->uuid);
-	clt->opts = *opts;
-	clt->opts.dest_port = clt->opts.dest_port ?: IBTRS_DEFAULT_PORT;
-	clt->opts.hb_interval_ms = clt->opts.hb_interval_ms ?: SESSION_HB_MS;
-	clt->opts.hb_misses = clt->opts.hb_misses ?: SESSION_HB_MISSES;
-	clt->backoff = ibtrs_backoff_default;
-	if (clt->opts.reconnect_delay_ms)
-		clt->backoff.first_ms = clt->opts.reconnect_delay_ms;
-	if (clt->opts.reconnect_max_ms)
-		clt->backoff.max_ms = clt->opts.reconnect_max_ms;
-	clt->policy = opts->policy;
-	clt->ops = ops;
-	clt->priv = priv;
-	clt->acked = acked_writes;
-	mutex_init(&clt->lock);
-	INIT_WORK(&clt->want.work, ibtrs_clt_link_retry_work);
-	INIT_WORK(&clt->again, ibtrs_clt_req_again_work);
-	spin_lock_init(&clt->turn.lock);
-	INIT_LIST_HEAD(&clt->paths);
-	spin_lock_init(&clt->slots.lock);
-	init_waitqueue_head(&clt->slots.wait);
-	clt->wq = alloc_workqueue("ibtrs-clt-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
-	clt->drain_wq = alloc_workqueue("ibtrs-drain-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
-	err = clt->wq && clt->drain_wq ? ibtrs_clt_pathset_init(clt) : -ENOMEM;
-	err = err ?: session_number_cpus(clt);
-	if (err) {
-		session_free(clt);
-		return ERR_PTR(err);
-	}
-	clt->nr_irq_conns = min3(max_conns ?: U32_MAX, clt->nr_cpus, IBTRS_MAX_CONS / 2u);
-	return clt;
-}
-
 static bool session_match_all(struct ibtrs_clt_io *io, void *arg)
 {
 	return true;
@@ -256,10 +213,37 @@ struct ibtrs_clt *ibtrs_clt_create(const char *name, const struct ibtrs_clt_opts
 	err = ibtrs_msg_name_check(name, strlen(name), &why);
 	if (err)
 		return ERR_PTR(err);
-	clt = session_alloc(name, opts, ops, priv);
-	if (IS_ERR(clt))
-		return clt;
-	err = ibtrs_clt_dirs_session_add(clt);
+	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
+	if (!clt)
+		return ERR_PTR(-ENOMEM);
+	strscpy(clt->name, name, sizeof(clt->name));
+	generate_random_uuid(clt->uuid);
+	clt->opts = *opts;
+	clt->opts.dest_port = clt->opts.dest_port ?: IBTRS_DEFAULT_PORT;
+	clt->opts.hb_interval_ms = clt->opts.hb_interval_ms ?: SESSION_HB_MS;
+	clt->opts.hb_misses = clt->opts.hb_misses ?: SESSION_HB_MISSES;
+	clt->backoff = ibtrs_backoff_default;
+	if (clt->opts.reconnect_delay_ms)
+		clt->backoff.first_ms = clt->opts.reconnect_delay_ms;
+	if (clt->opts.reconnect_max_ms)
+		clt->backoff.max_ms = clt->opts.reconnect_max_ms;
+	clt->policy = opts->policy;
+	clt->ops = ops;
+	clt->priv = priv;
+	clt->acked = acked_writes;
+	mutex_init(&clt->lock);
+	INIT_WORK(&clt->want.work, ibtrs_clt_link_retry_work);
+	INIT_WORK(&clt->again, ibtrs_clt_req_again_work);
+	spin_lock_init(&clt->turn.lock);
+	INIT_LIST_HEAD(&clt->paths);
+	spin_lock_init(&clt->slots.lock);
+	init_waitqueue_head(&clt->slots.wait);
+	clt->wq = alloc_workqueue("ibtrs-clt-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	clt->drain_wq = alloc_workqueue("ibtrs-drain-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	err = clt->wq && clt->drain_wq ? ibtrs_clt_pathset_init(clt) : -ENOMEM;
+	err = err ?: session_number_cpus(clt);
+	clt->nr_irq_conns = min3(max_conns ?: U32_MAX, clt->nr_cpus, IBTRS_MAX_CONS / 2u);
+	err = err ?: ibtrs_clt_dirs_session_add(clt);
 	if (err) {
 		session_free(clt);
 		return ERR_PTR(err);
