@@ -12,11 +12,10 @@ static void limits_fill(struct queue_limits *l, const struct cx_limits *c)
 	l->io_opt = c->io_opt;
 	l->max_hw_sectors = c->max_hw_sectors;
 	l->max_segments = c->max_segments;
-	l->max_segment_size = c->max_segment_size;
 	l->max_hw_discard_sectors = c->max_hw_discard_sectors;
 	l->discard_granularity = c->discard_granularity;
 	l->discard_alignment = c->discard_alignment;
-	l->max_discard_segments = max(c->max_discard_segments, 1U);
+	l->max_discard_segments = 1;
 	l->max_secure_erase_sectors = c->max_secure_erase_sectors;
 	l->max_write_zeroes_sectors = c->max_write_zeroes_sectors;
 #if HAVE_LIMITS_HW_WZEROES_UNMAP	/* 6.17: all write zeroes may unmap, or none */
@@ -24,8 +23,7 @@ static void limits_fill(struct queue_limits *l, const struct cx_limits *c)
 		c->max_hw_wzeroes_unmap_sectors ? c->max_write_zeroes_sectors : 0;
 #endif
 	l->virt_boundary_mask = c->virt_boundary_mask;
-	if (c->dma_alignment)
-		l->dma_alignment = c->dma_alignment;
+	l->dma_alignment = c->dma_alignment;
 	l->features &= ~(BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA | BLK_FEAT_ROTATIONAL |
 			 BLK_FEAT_STABLE_WRITES);
 	if (c->write_cache)
@@ -52,17 +50,14 @@ static void limits_set(struct request_queue *q, const struct cx_limits *c)
 	blk_queue_io_opt(q, c->io_opt);
 	blk_queue_max_hw_sectors(q, c->max_hw_sectors);
 	blk_queue_max_segments(q, c->max_segments);
-	if (c->virt_boundary_mask)
-		blk_queue_virt_boundary(q, c->virt_boundary_mask);
-	else
-		blk_queue_max_segment_size(q, c->max_segment_size ?: BLK_MAX_SEGMENT_SIZE);
+	blk_queue_virt_boundary(q, c->virt_boundary_mask);
 	if (c->dma_alignment)
 		blk_queue_dma_alignment(q, c->dma_alignment);
 
 	q->limits.discard_granularity = c->discard_granularity;
 	q->limits.discard_alignment = c->discard_alignment;
 	blk_queue_max_discard_sectors(q, c->max_hw_discard_sectors);
-	blk_queue_max_discard_segments(q, max(c->max_discard_segments, 1U));
+	blk_queue_max_discard_segments(q, 1);
 #if HAVE_QUEUE_FLAG_DISCARD	/* until 5.18 */
 	queue_flag_assign(q, QUEUE_FLAG_DISCARD, c->max_hw_discard_sectors);
 #endif

@@ -17,11 +17,9 @@
  * @io_opt:		0 or preferred request size in bytes
  * @max_hw_sectors:	at least one page
  * @max_segments:	entries of a scatter list
- * @max_segment_size:	bytes, 0 = the kernel's default; not with @virt_boundary_mask
  * @max_hw_discard_sectors: 0 = no discard
  * @discard_granularity: bytes
  * @discard_alignment:	bytes
- * @max_discard_segments: 0 or 1 = one range in each discard
  * @max_secure_erase_sectors: 0 = no secure erase
  * @max_write_zeroes_sectors: 0 = no write zeroes
  * @max_hw_wzeroes_unmap_sectors: 0 = a write of zeroes keeps its blocks allocated
@@ -39,11 +37,9 @@ struct cx_limits {
 	unsigned int	io_opt;
 	unsigned int	max_hw_sectors;
 	unsigned int	max_segments;
-	unsigned int	max_segment_size;
 	unsigned int	max_hw_discard_sectors;
 	unsigned int	discard_granularity;
 	unsigned int	discard_alignment;
-	unsigned int	max_discard_segments;
 	unsigned int	max_secure_erase_sectors;
 	unsigned int	max_write_zeroes_sectors;
 	unsigned int	max_hw_wzeroes_unmap_sectors;

@@ -223,12 +223,8 @@ PROBE(IB_CLIENT_ADD_INT) {	/* 5.8 */
 }
 PROBE(RDMA_REJECT_REASON) { int r = rdma_reject(NULL, NULL, 0, 0); (void)r; }	/* 5.8 */
 PROBE(RDMA_CONNECT_LOCKED) { int r = rdma_connect_locked(NULL, NULL); (void)r; }	/* 5.10 */
-PROBE(RDMA_LOCK_HANDLER) { rdma_lock_handler(NULL); }	/* 5.10 */
 PROBE(RDMA_MIN_RNR) { int r = rdma_set_min_rnr_timer(NULL, 0); (void)r; }	/* 5.15 */
 PROBE(RDMA_ACK_TIMEOUT) { int r = rdma_set_ack_timeout(NULL, 0); (void)r; }	/* 5.2 */
-PROBE(IB_CQ_POOL) {		/* 5.9 */
-	struct ib_cq *c = ib_cq_pool_get(NULL, 0, 0, IB_POLL_SOFTIRQ); (void)c;
-}
 PROBE(POST_SEND_CONST) {	/* 4.19 */
 	const struct ib_send_wr **bad;
 	int r = ib_post_send(NULL, (const struct ib_send_wr *)NULL, bad); (void)r;

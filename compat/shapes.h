@@ -25,16 +25,12 @@
 #error "sysfs_emit() is not what we know: the kernel is older than 5.10, or has changed it"
 #elif !HAVE_IB_CLIENT_ADD_INT
 #error "ib_client.add is not what we know: the kernel is older than 5.10, or has changed it"
-#elif !HAVE_IB_CQ_POOL
-#error "ib_cq_pool_get() is not what we know: the kernel is older than 5.10, or has changed it"
 #elif !HAVE_POST_SEND_CONST
 #error "ib_post_send() is not what we know: the kernel is older than 5.10, or has changed it"
 #elif !HAVE_RDMA_REJECT_REASON
 #error "rdma_reject() is not what we know: the kernel is older than 5.10, or has changed it"
 #elif !HAVE_RDMA_CONNECT_LOCKED
 #error "rdma_connect_locked() is not what we know: the kernel is older than 5.10, or has changed it"
-#elif !HAVE_RDMA_LOCK_HANDLER
-#error "rdma_lock_handler() is not what we know: the kernel is older than 5.10, or has changed it"
 #elif !HAVE_RDMA_ACK_TIMEOUT
 #error "rdma_set_ack_timeout() is not what we know: the kernel is older than 5.10, or has changed it"
 #elif !HAVE_BDEV_FILE_OPEN && !HAVE_BDEV_HANDLE && !HAVE_BLKDEV_GET_HOPS && !HAVE_BLKDEV_GET

@@ -47,7 +47,6 @@ static void disk_limits(const struct ibnbd_clt_grant *g, struct cx_limits *cx)
 		.max_hw_discard_sectors		= l->max_discard_sectors,
 		.discard_granularity		= l->discard_granularity,
 		.discard_alignment		= l->discard_alignment,
-		.max_discard_segments		= 1,
 		.max_secure_erase_sectors	= l->max_secure_erase_sectors,
 		.max_write_zeroes_sectors	= l->max_write_zeroes_sectors,
 		.virt_boundary_mask		= DISK_SEGMENT_MASK,

@@ -3,8 +3,8 @@
  * The list of all sessions, and the directories of sessions and paths below
  * /sys/class/ibtrs-client: their names, creation and removal. Their contents: sysfs.c.
  *
- * Called by session.c and path_run.c when sessions and paths are created and removed, by cm.c when a
- * route is known, and by port.c for all paths.
+ * Called by session.c and path_run.c when sessions and paths are created and removed, by cm.c when
+ * a route is known, and by port.c for all paths.
  *
  * Lifetime. The driver core and sysfs may hold references to a device or a kobject for any time. So
  * neither is part of a session or a path: the session's device and paths/ are allocated by the

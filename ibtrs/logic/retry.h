@@ -31,7 +31,7 @@
 /* Delays between attempts: they double from the first to the longest. */
 struct ibtrs_backoff {
 	u32 first_ms;		/* 100 */
-	u32 max_ms;		/* 1000, while I/O is held; eight times as long when nothing waits */
+	u32 max_ms;		/* 1000, while I/O is held; when nothing waits, eight times that */
 	u32 jitter_pct;		/* 20, in both directions */
 };
 
