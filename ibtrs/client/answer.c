@@ -73,42 +73,6 @@ void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err)
 		ibtrs_clt_req_end(req, err);
 }
 
-static void answer_inval_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct ibtrs_clt_req *req = container_of(wc->wr_cqe, struct ibtrs_clt_req, cqe);
-	struct ibtrs_clt_conn *conn = req->conn;
-
-	/* The walk ends the request when the QP, and with it the key, is gone. */
-	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
-		return;
-	ibtrs_conn_credit(&conn->c, 1);
-	if (ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED))
-		ibtrs_clt_answer_finish(req, req->err);
-}
-
-/*
- * Invalidate the read key before the pages are given back. The slot is not free before this work
- * request has completed. Send completions come in order, so the send queue then holds nothing of
- * this request that a retransmission could repeat. soft-RoCE repeats REG_MR, too, and that would
- * fail while the key is in use.
- */
-static void answer_invalidate(struct ibtrs_clt_req *req, int err)
-{
-	struct ibtrs_clt_conn *conn = req->conn;
-	struct ib_send_wr wr = {
-		.wr_cqe			= &req->cqe,
-		.opcode			= IB_WR_LOCAL_INV,
-		.ex.invalidate_rkey	= conn->path->mrs.slot[req->slot]->rkey,
-	};
-
-	req->cqe.done = answer_inval_done;
-	req->err = err;
-	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_ANSWERED);
-	err = ibtrs_conn_send_reserved(&conn->c, &wr, &wr, 1, true);
-	if (unlikely(err))
-		ibtrs_clt_path_fail(conn->path, err, "a read key cannot be invalidated");
-}
-
 /*
  * With acked_writes the pages of a write are given back only when the adapter needs them no more.
  * The answer does not prove that: until the server has acknowledged the packets of a write, the
@@ -130,10 +94,35 @@ void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc)
 	struct ibtrs_clt_req *req = container_of(wc->wr_cqe, struct ibtrs_clt_req, cqe);
 	struct ibtrs_clt_conn *conn = req->conn;
 
+	/* The walk ends the request when the QP, and with it the key, is gone. */
 	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
 		return;
 	ibtrs_conn_credit(&conn->c, 1);
 	answer_await_less(req);
+}
+
+/*
+ * Invalidate the read key before the pages are given back. The slot is not free before this work
+ * request has completed. Send completions come in order, so the send queue then holds nothing of
+ * this request that a retransmission could repeat. soft-RoCE repeats REG_MR, too, and that would
+ * fail while the key is in use.
+ */
+static void answer_invalidate(struct ibtrs_clt_req *req, int err)
+{
+	struct ibtrs_clt_conn *conn = req->conn;
+	struct ib_send_wr wr = {
+		.wr_cqe			= &req->cqe,
+		.opcode			= IB_WR_LOCAL_INV,
+		.ex.invalidate_rkey	= conn->path->mrs.slot[req->slot]->rkey,
+	};
+
+	req->cqe.done = ibtrs_clt_answer_sent;
+	atomic_set(&req->awaits, 1);
+	req->err = err;
+	ibtrs_clt_req_give(req, IBTRS_CLT_REQ_ANSWERED);
+	err = ibtrs_conn_send_reserved(&conn->c, &wr, &wr, 1, true);
+	if (unlikely(err))
+		ibtrs_clt_path_fail(conn->path, err, "a read key cannot be invalidated");
 }
 
 static void answer_await_sent(struct ibtrs_clt_req *req, int err)

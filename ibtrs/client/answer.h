@@ -18,7 +18,7 @@ const char *ibtrs_clt_answer(struct ibtrs_clt_conn *conn, u32 slot, int err, u32
 void ibtrs_clt_answer_posted(struct ibtrs_clt_req *req, struct ibtrs_clt_conn *conn);
 /* A BUSY request was answered, and the peer cannot reach its pages any more. */
 void ibtrs_clt_answer_finish(struct ibtrs_clt_req *req, int err);
-/* The last work request of a write with pages has completed. CQ context. */
+/* The last work request of a write with pages has completed, or the LOCAL_INV. CQ context. */
 void ibtrs_clt_answer_sent(struct ib_cq *cq, struct ib_wc *wc);
 
 /* Did a work request of @conn fail? Then the path does, too, unless it is being drained. */

@@ -11,7 +11,6 @@
 #include "ibtrs/proto/wire.h"
 
 struct ibtrs_clt_path;
-struct ibtrs_clt_rxbuf;
 
 /**
  * struct ibtrs_clt_conn - one connection of a path; no two share a cache line
@@ -34,7 +33,7 @@ struct ibtrs_clt_conn {
 	u32 alone;
 	const void *last;
 	struct ibtrs_probe probe;
-	struct ibtrs_clt_rxbuf *rxbufs;	/* with NEW_RKEY only */
+	struct ibtrs_iu *rxbufs;	/* with NEW_RKEY only */
 	u32 nr_rxbufs;
 	bool polled;
 	/* bit 0: a task polls the CQ; so messages are handled one after another, in order */

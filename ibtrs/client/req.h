@@ -74,9 +74,9 @@ struct ibtrs_clt_req {
 		u32 byte_len;
 		/* written by the answering connection while POSTING, then read by the poster */
 	} early;
-	/* of a request that sends pages: the answer, and the completion of its last work request */
+	/* what the end of the request waits for: the completion of cqe, and a write's answer */
 	atomic_t awaits;
-	struct ib_cqe cqe;		/* of that work request, or of the LOCAL_INV */
+	struct ib_cqe cqe;		/* of the last work request with pages, or the LOCAL_INV */
 	struct ibtrs_clt_wrs wrs;
 } ____cacheline_aligned_in_smp;
 

@@ -18,11 +18,6 @@
 #define RX_SLACK	16
 #define RX_SERVICE	(128 + RX_SLACK)	/* two per own slot, heartbeats both ways, events */
 
-struct ibtrs_clt_rxbuf {
-	struct ibtrs_iu iu;
-	struct ibtrs_clt_conn *conn;
-};
-
 u32 ibtrs_clt_rx_depth(const struct ibtrs_clt_conn *conn)
 {
 	return conn->c.cid ? 2 * conn->path->limits.queue_depth + RX_SLACK : RX_SERVICE;
@@ -111,18 +106,18 @@ void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	rx_give_back(conn, 1);
 }
 
-static void rx_buf_post(struct ibtrs_clt_rxbuf *b)
+static void rx_buf_post(struct ibtrs_clt_conn *conn, struct ibtrs_iu *iu)
 {
-	int err = ibtrs_iu_post_recv(&b->iu, &b->conn->c, b->conn->path->dev);
+	int err = ibtrs_iu_post_recv(iu, &conn->c, conn->path->dev);
 
 	if (unlikely(err))
-		ibtrs_clt_path_fail(b->conn->path, err, "receives cannot be posted");
+		ibtrs_clt_path_fail(conn->path, err, "receives cannot be posted");
 }
 
 static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_clt_rxbuf *b = container_of(wc->wr_cqe, struct ibtrs_clt_rxbuf, iu.cqe);
-	struct ibtrs_clt_conn *conn = b->conn;
+	struct ibtrs_clt_conn *conn = container_of(cq->cq_context, struct ibtrs_clt_conn, c);
+	struct ibtrs_iu *iu = container_of(wc->wr_cqe, struct ibtrs_iu, cqe);
 	const char *why = NULL;
 
 	if (ibtrs_clt_wc_failed(conn, wc))
@@ -133,14 +128,14 @@ static void rx_buf_done(struct ib_cq *cq, struct ib_wc *wc)
 			      rx_imm(conn, wc, NULL) :
 			      "answer without the new key of its chunk";
 	} else if (wc->wc_flags & IB_WC_WITH_IMM) {
-		ibtrs_iu_sync_cpu(&b->iu);
-		why = rx_imm(conn, wc, b->iu.buf);
+		ibtrs_iu_sync_cpu(iu);
+		why = rx_imm(conn, wc, iu->buf);
 	} else {
 		why = "unexpected message";
 	}
 	if (unlikely(why))
 		ibtrs_clt_path_fail(conn->path, -EPROTO, why);
-	rx_buf_post(b);
+	rx_buf_post(conn, iu);
 }
 
 void ibtrs_clt_rx_send_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -161,14 +156,12 @@ static int rx_start_bufs(struct ibtrs_clt_conn *conn, u32 nr)
 		return -ENOMEM;
 	conn->nr_rxbufs = nr;
 	for (i = 0; i < nr; i++) {
-		struct ibtrs_clt_rxbuf *b = &conn->rxbufs[i];
-
-		b->conn = conn;
-		err = ibtrs_iu_init(&b->iu, conn->path->dev->ib, sizeof(struct ibtrs_wire_rkey_rsp),
-				    DMA_FROM_DEVICE, rx_buf_done);
+		err = ibtrs_iu_init(&conn->rxbufs[i], conn->path->dev->ib,
+				    sizeof(struct ibtrs_wire_rkey_rsp), DMA_FROM_DEVICE,
+				    rx_buf_done);
 		if (err)
 			return err;
-		rx_buf_post(b);
+		rx_buf_post(conn, &conn->rxbufs[i]);
 	}
 	return 0;
 }
@@ -188,7 +181,7 @@ void ibtrs_clt_rx_stop(struct ibtrs_clt_conn *conn)
 	u32 i;
 
 	for (i = 0; conn->rxbufs && i < conn->nr_rxbufs; i++)
-		ibtrs_iu_free(&conn->rxbufs[i].iu);
+		ibtrs_iu_free(&conn->rxbufs[i]);
 	kvfree(conn->rxbufs);
 	conn->rxbufs = NULL;
 }
