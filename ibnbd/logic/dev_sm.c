@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * The tables of a device: its state, and what the server has open for it. The header says what
- * states and events mean. Pure: no locks, any context.
+ * The state of a device, and what the server has open for it. The header says what states and
+ * events mean. Pure: no locks, any context.
  */
 #include "ibnbd/logic/dev_sm.h"
 
@@ -75,22 +75,8 @@ struct ibnbd_dev_step ibnbd_dev_sm_step(enum ibnbd_dev_state s, enum ibnbd_dev_e
 
 const char *ibnbd_dev_sm_word(enum ibnbd_dev_state s)
 {
-	switch (s) {
-	case IBNBD_DEV_INIT:
-		return "init";
-	case IBNBD_DEV_OPEN:
-		return "open";
-	case IBNBD_DEV_HELD:
-	case IBNBD_DEV_FAILFAST:
-	case IBNBD_DEV_REPLAYING:
-	case IBNBD_DEV_FAILED:
-	case IBNBD_DEV_FENCED:
-		return "closed";
-	case IBNBD_DEV_UNMAPPED:
-		return "unmapped";
-	default:
-		return "unknown";
-	}
+	return s >= IBNBD_DEV_HELD && s <= IBNBD_DEV_FENCED ? "closed" :
+							      ibnbd_dev_sm_state_name(s);
 }
 
 const char *ibnbd_dev_sm_state_name(enum ibnbd_dev_state s)
@@ -135,62 +121,26 @@ enum ibnbd_dev_group ibnbd_dev_sm_group(enum ibnbd_dev_state s, bool another)
 	return IBNBD_DEV_GROUP_NOTHING;
 }
 
-/* An entry is the next state plus one, so that 0 means "no entry". */
-#define TO(state)	(IBNBD_OPEN_##state + 1)
-
-static const u8 open_steps[IBNBD_OPEN_STATES][IBNBD_OPEN_EVENTS] = {
-	[IBNBD_OPEN_NONE] = {
-		[IBNBD_OPEN_EV_ASK]	= TO(ASKED),
-	},
-	[IBNBD_OPEN_ASKED] = {
-		[IBNBD_OPEN_EV_LINK]	= TO(LINK),
-		[IBNBD_OPEN_EV_UNIQUE]	= TO(UNIQUE),
-		[IBNBD_OPEN_EV_REFUSED]	= TO(NONE),
-		[IBNBD_OPEN_EV_LOST]	= TO(NONE),
-	},
-	[IBNBD_OPEN_LINK] = {
-		[IBNBD_OPEN_EV_ASK]	= TO(LINK_ASKED),
-		[IBNBD_OPEN_EV_LOST]	= TO(NONE),
-		[IBNBD_OPEN_EV_CLOSE]	= TO(NONE),
-	},
-	[IBNBD_OPEN_LINK_ASKED] = {
-		[IBNBD_OPEN_EV_LINK]	= TO(LINK),
-		[IBNBD_OPEN_EV_UNIQUE]	= TO(UNIQUE),
-		[IBNBD_OPEN_EV_REFUSED]	= TO(LINK),
-		[IBNBD_OPEN_EV_LOST]	= TO(NONE),
-		[IBNBD_OPEN_EV_CLOSE]	= TO(ASKED),
-	},
-	[IBNBD_OPEN_UNIQUE] = {
-		[IBNBD_OPEN_EV_ASK]	= TO(UNIQUE_ASKED),
-		[IBNBD_OPEN_EV_LOST]	= TO(OWED),
-		[IBNBD_OPEN_EV_CLOSE]	= TO(OWED),
-	},
-	[IBNBD_OPEN_UNIQUE_ASKED] = {
-		[IBNBD_OPEN_EV_LINK]	= TO(LINK),
-		[IBNBD_OPEN_EV_UNIQUE]	= TO(UNIQUE),
-		[IBNBD_OPEN_EV_REFUSED]	= TO(UNIQUE),
-		[IBNBD_OPEN_EV_LOST]	= TO(OWED),
-		[IBNBD_OPEN_EV_CLOSE]	= TO(OWED_ASKED),
-	},
-	[IBNBD_OPEN_OWED] = {
-		[IBNBD_OPEN_EV_ASK]	= TO(OWED_ASKED),
-		[IBNBD_OPEN_EV_CLOSED]	= TO(NONE),
-	},
-	[IBNBD_OPEN_OWED_ASKED] = {
-		[IBNBD_OPEN_EV_LINK]	= TO(LINK),
-		[IBNBD_OPEN_EV_UNIQUE]	= TO(UNIQUE),
-		[IBNBD_OPEN_EV_REFUSED]	= TO(OWED),
-		[IBNBD_OPEN_EV_LOST]	= TO(OWED),
-		[IBNBD_OPEN_EV_CLOSED]	= TO(ASKED),
-	},
-};
-
 enum ibnbd_open_state ibnbd_open_sm_step(enum ibnbd_open_state s, enum ibnbd_open_event ev)
 {
-	u8 to;
+	unsigned int asked = s & IBNBD_OPEN_ASKED, open = s & ~IBNBD_OPEN_ASKED;
 
-	if ((unsigned int)s >= IBNBD_OPEN_STATES || (unsigned int)ev >= IBNBD_OPEN_EVENTS)
+	switch (ev) {
+	case IBNBD_OPEN_EV_ASK:
+		return open | IBNBD_OPEN_ASKED;
+	case IBNBD_OPEN_EV_LINK:
+		return asked ? IBNBD_OPEN_LINK : s;
+	case IBNBD_OPEN_EV_UNIQUE:
+		return asked ? IBNBD_OPEN_UNIQUE : s;
+	case IBNBD_OPEN_EV_REFUSED:
+		return open;
+	case IBNBD_OPEN_EV_LOST:
+		return open < IBNBD_OPEN_UNIQUE ? IBNBD_OPEN_NONE : IBNBD_OPEN_OWED;
+	case IBNBD_OPEN_EV_CLOSE:
+		return asked | (open < IBNBD_OPEN_UNIQUE ? IBNBD_OPEN_NONE : IBNBD_OPEN_OWED);
+	case IBNBD_OPEN_EV_CLOSED:
+		return open == IBNBD_OPEN_OWED ? asked : s;
+	default:
 		return s;
-	to = open_steps[s][ev];
-	return to ? (enum ibnbd_open_state)(to - 1) : s;
+	}
 }

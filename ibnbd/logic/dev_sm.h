@@ -186,18 +186,18 @@ static inline bool ibnbd_at_large_given_up(const struct ibnbd_at_large *a, enum 
  * What the server has open for a device, as far as the client knows (protocol 10.1). For each OPEN
  * that the server did, or may have done, the client must send one CLOSE.
  *
- * (state, event) -> state. An event without an entry changes nothing. A number is the device id
- * that the server's answer to OPEN carries. One of our servers never gives the same number twice,
- * so the client can repeat a CLOSE that the server missed, on any later link. The number of any
- * other server is valid only until its link ends; on a later link it may mean another device.
+ * A number is the device id that the server's answer to OPEN carries. One of our servers never
+ * gives the same number twice, so the client can repeat a CLOSE that the server missed, on any
+ * later link. The number of any other server is valid only until its link ends; on a later link it
+ * may mean another device.
  *
  * The holder of the device's mutex is the only writer.
  */
 enum ibnbd_open_state {
 	IBNBD_OPEN_NONE,		/* nothing is open */
-	IBNBD_OPEN_ASKED,		/* an OPEN was sent and has no answer so far */
+	IBNBD_OPEN_ASKED,		/* a bit: an OPEN was sent and has no answer so far */
 	IBNBD_OPEN_LINK,		/* open, under a number that is valid on this link only */
-	IBNBD_OPEN_LINK_ASKED,		/* the same, and another OPEN has no answer so far */
+	IBNBD_OPEN_LINK_ASKED,
 	IBNBD_OPEN_UNIQUE,		/* open, under a number that is never given again */
 	IBNBD_OPEN_UNIQUE_ASKED,
 	IBNBD_OPEN_OWED,		/* perhaps open, unique number: a CLOSE must be sent */
