@@ -66,16 +66,6 @@ int ibnbd_access_reopen(const char *name, enum ibnbd_access granted, const struc
 	return 0;
 }
 
-/* The range of an operation without data must not exceed the limit that OPEN announced for it. */
-static int access_ranged_op(u32 max_sectors, bool supported, u32 bytes, const char **why)
-{
-	if (!supported || !max_sectors)
-		return ibnbd_refuse(-EOPNOTSUPP, why, "operation not supported by the device");
-	if (bytes >> IBNBD_SECTOR_SHIFT > max_sectors)
-		return ibnbd_refuse(-EINVAL, why, "range larger than the announced limit");
-	return 0;
-}
-
 static int access_range(const struct ibnbd_facts *f, const struct ibnbd_io *io, const char **why)
 {
 	u32 block_sectors = f->logical_block_size >> IBNBD_SECTOR_SHIFT;
@@ -93,7 +83,7 @@ static int access_range(const struct ibnbd_facts *f, const struct ibnbd_io *io, 
 int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted,
 		    const struct ibnbd_io *io, const char **why)
 {
-	int err = 0;
+	u32 most = U32_MAX;	/* sectors; an operation with data is limited by its data area */
 
 	if (io->op == IBNBD_OP_FLUSH)
 		return 0;
@@ -101,19 +91,21 @@ int ibnbd_access_io(const struct ibnbd_facts *f, enum ibnbd_access granted,
 		return ibnbd_refuse(-EROFS, why, "write to a device that is mapped read-only");
 	switch (io->op) {
 	case IBNBD_OP_DISCARD:
-		err = access_ranged_op(f->max_discard_sectors, true, io->bytes, why);
+		most = f->max_discard_sectors;
 		break;
 	case IBNBD_OP_SECURE_ERASE:
-		/*
-		 * Clients use the discard limit for SECURE_ERASE, too (protocol 10.1, offset 42).
-		 */
-		err = access_ranged_op(f->max_discard_sectors, f->secure_erase, io->bytes, why);
+		/* Clients use the discard limit here, too (protocol 10.1, offset 42). */
+		most = f->secure_erase ? f->max_discard_sectors : 0;
 		break;
 	case IBNBD_OP_WRITE_ZEROES:
-		err = access_ranged_op(f->max_write_zeroes_sectors, true, io->bytes, why);
+		most = f->max_write_zeroes_sectors;
 		break;
 	default:
 		break;
 	}
-	return err ? err : access_range(f, io, why);
+	if (!most)
+		return ibnbd_refuse(-EOPNOTSUPP, why, "operation not supported by the device");
+	if (io->bytes >> IBNBD_SECTOR_SHIFT > most)
+		return ibnbd_refuse(-EINVAL, why, "range larger than the announced limit");
+	return access_range(f, io, why);
 }

@@ -42,19 +42,6 @@ static void limits_discard(const struct ibnbd_open_rsp *rsp, u32 block_sectors,
 		out->max_secure_erase_sectors = out->max_discard_sectors;
 }
 
-/* Hazard M10: from a server that negotiated nothing, offset 20 may be a write-same limit. */
-static bool limits_may_zero(const struct ibnbd_limits_in *in)
-{
-	switch (in->write_zeroes) {
-	case IBNBD_ZEROES_ON:
-		return true;
-	case IBNBD_ZEROES_AUTO:
-		return in->features & IBNBD_FEAT_ZEROES;
-	default:
-		return false;
-	}
-}
-
 /*
  * Hazard M9: an old server without the WRITEBACK bit may still have a volatile cache. So flushes
  * are sent unless the server is one of ours (it accepted a feature) or the administrator says that
@@ -102,16 +89,16 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 	out->physical_block_size = rsp->physical_block_size;
 	out->max_hw_sectors = limits_round_down(in->max_io_bytes, block) >> IBNBD_SECTOR_SHIFT;
 	out->max_segments = in->max_segments;
-	/*
-	 * Size 0: the disk gets its size later. It is shown empty, and grows (RESIZED).
-	 */
+	/* Size 0: the disk gets its size later. It is shown empty, and grows (RESIZED). */
 	if (!out->nsectors && rsp->nsectors)
 		return ibnbd_refuse(-EPROTO, why, "the device is smaller than one logical block");
 	if (!out->max_hw_sectors || !out->max_segments)
 		return ibnbd_refuse(-EPROTO, why, "the session cannot carry one logical block");
 	limits_topology(rsp, in, out);
 	limits_discard(rsp, block_sectors, out);
-	if (limits_may_zero(in))
+	/* Hazard M10: from servers that negotiated nothing, offset 20 may be a write-same limit. */
+	if (in->write_zeroes == IBNBD_ZEROES_ON ||
+	    (in->write_zeroes == IBNBD_ZEROES_AUTO && in->features & IBNBD_FEAT_ZEROES))
 		out->max_write_zeroes_sectors =
 			limits_range(rsp->max_write_zeroes_sectors, block_sectors);
 	limits_cache(rsp, in, out);
@@ -120,23 +107,16 @@ int ibnbd_limits_build(const struct ibnbd_open_rsp *rsp, const struct ibnbd_limi
 
 u32 ibnbd_limits_most(const struct ibnbd_limits *lim, enum ibnbd_op op)
 {
-	u32 sectors;
-
 	switch (op) {
 	case IBNBD_OP_WRITE:
-		sectors = lim->max_hw_sectors;
-		break;
+		return lim->max_hw_sectors << IBNBD_SECTOR_SHIFT;
 	case IBNBD_OP_WRITE_ZEROES:
-		sectors = lim->max_write_zeroes_sectors;
-		break;
+		return lim->max_write_zeroes_sectors << IBNBD_SECTOR_SHIFT;
 	case IBNBD_OP_SECURE_ERASE:
-		sectors = lim->max_secure_erase_sectors;
-		break;
+		return lim->max_secure_erase_sectors << IBNBD_SECTOR_SHIFT;
 	default:
-		sectors = lim->max_discard_sectors;
-		break;
+		return lim->max_discard_sectors << IBNBD_SECTOR_SHIFT;
 	}
-	return sectors << IBNBD_SECTOR_SHIFT;
 }
 
 void ibnbd_limits_keep_block(const struct ibnbd_open_rsp *old, struct ibnbd_open_rsp *new)
