@@ -74,11 +74,6 @@ static char mapopt_fold(char c)
 	return c == '-' ? '_' : c;
 }
 
-static char mapopt_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : mapopt_fold(c);
-}
-
 static bool mapopt_is(struct mapopt_span w, const char *name)
 {
 	size_t i;
@@ -176,7 +171,7 @@ int ibnbd_mapopt_word(enum ibnbd_mapopt_id id, int value, char *buf, size_t size
 }
 
 /* Prints the words for a message: "a, b or c", without synonyms. */
-static int mapopt_words_text(const char *words, char *buf, size_t size)
+static void mapopt_words_text(const char *words, char *buf, size_t size)
 {
 	size_t n = 0;
 
@@ -186,7 +181,7 @@ static int mapopt_words_text(const char *words, char *buf, size_t size)
 		n += (size_t)scnprintf(buf + n, size - n, "%.*s", (int)mapopt_word_len(words),
 				       words);
 		if (!next)
-			return (int)n;
+			return;
 		n += (size_t)scnprintf(buf + n, size - n, "%s",
 				       strchr(next + 1, '|') ? ", " : " or ");
 		words = next + 1;
@@ -265,17 +260,15 @@ static size_t mapopt_find_any(struct mapopt_span v, const char *set)
 static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct mapopt_span v,
 			   size_t pos, struct ibnbd_mapopt_err *err)
 {
-	size_t max = o->kind == IBNBD_KIND_NAME ? IBNBD_MAP_NAME_LEN - 1 :
-		     o->kind == IBNBD_KIND_KEY	? IBTRS_KEY_NAME_LEN - 1 :
-						  IBNBD_NAME_LEN - 1;
+	bool dots = o->kind == IBNBD_KIND_NAME, plain = dots || o->kind == IBNBD_KIND_KEY;
 	const char *unseen;
 	size_t i, n;
 	u32 code;
 
-	if (v.len > max)
+	if (v.len >= o->size)
 		return mapopt_refuse(err, -EINVAL, pos, v.len,
-				     "%s is %zu bytes long, at most %zu are possible", o->key,
-				     v.len, max);
+				     "%s is %zu bytes long, at most %d are possible", o->key,
+				     v.len, o->size - 1);
 	if (o->kind == IBNBD_KIND_SESSION) {
 		i = mapopt_find_any(v, "/.");
 		if (i < v.len)
@@ -289,37 +282,22 @@ static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct map
 						     o->key, unseen, code);
 		}
 	}
-	if (o->kind == IBNBD_KIND_NAME) {
-		for (i = 0; i < v.len; i++) {
-			char c = mapopt_lower(v.s[i]);
-
-			if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' &&
-			    !(c == '.' && i))
-				return mapopt_refuse(
-					err, -EINVAL, pos + i, 1,
-					"%s is made of letters, digits, '.', '_' and '-', and does not begin with '.'",
-					o->key);
-		}
-	}
-	for (i = 0; o->kind == IBNBD_KIND_KEY && i < v.len; i++)
-		if (!ibtrs_key_name_ok(v.s + i, 1))
+	for (i = 0; plain && i < v.len; i++)
+		if (!ibtrs_key_name_ok(v.s + i, 1) && !(dots && i && v.s[i] == '.'))
 			return mapopt_refuse(err, -EINVAL, pos + i, 1,
-					     "%s is made of letters, digits, '_' and '-'", o->key);
+					     "%s is made of letters, digits, %s", o->key, dots ?
+					     "'.', '_' and '-', and does not begin with '.'" :
+					     "'_' and '-'");
 	memcpy(field, v.s, v.len);
 	field[v.len] = 0;
 	return 0;
 }
 
-static bool mapopt_same_path(const struct ibtrs_addr_pair *a, const struct ibtrs_addr_pair *b)
-{
-	return ibtrs_addr_equal(&a->src, &b->src) && ibtrs_addr_equal(&a->dst, &b->dst);
-}
-
 static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, size_t pos,
 			   struct ibnbd_mapopt_err *err)
 {
+	struct ibtrs_addr_pair *new = &m->path[m->nr_paths], *old;
 	const char *why = "not an address";
-	unsigned int i;
 	int rc;
 
 	if (m->nr_paths == IBNBD_MAP_PATHS)
@@ -327,12 +305,13 @@ static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, size_t pos
 			err, -ENOMEM, pos, v.len,
 			"more than %d paths; add_path takes more once the session is up",
 			IBNBD_MAP_PATHS);
-	rc = ibtrs_addr_pair_parse(v.s, v.len, &m->path[m->nr_paths], &why);
+	rc = ibtrs_addr_pair_parse(v.s, v.len, new, &why);
 	if (rc)
 		return mapopt_refuse(err, rc, pos, v.len, "path: \"%.*s\": %s", mapopt_shown(v.len),
 				     v.s, why);
-	for (i = 0; i < m->nr_paths; i++)
-		if (mapopt_same_path(&m->path[i], &m->path[m->nr_paths]))
+	for (old = m->path; old < new; old++)
+		if (ibtrs_addr_equal(&old->src, &new->src) &&
+		    ibtrs_addr_equal(&old->dst, &new->dst))
 			return mapopt_refuse(err, -EINVAL, pos, v.len,
 					     "path: \"%.*s\" is given twice", mapopt_shown(v.len),
 					     v.s);
