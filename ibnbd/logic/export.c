@@ -95,52 +95,38 @@ int ibnbd_export_search_check(const char *search, size_t len, const char **why)
 
 bool ibnbd_export_follows(const char *search)
 {
-	size_t len = strlen(search), i = 0, n;
-
-	if (search[0] != '/')
-		return false;
-	while (i < len && search[i] == '/')
-		i++;
-	if (i == len)
-		return true;
-	n = export_component(search + i, len - i);
-	if (n != 3 || memcmp(search + i, "dev", 3))
-		return false;
-	for (i += n; i < len; i++)
-		if (search[i] != '/')
-			return false;
-	return true;
+	return search[0] == '/' && (ibnbd_export_same(search, "/") ||
+				    ibnbd_export_same(search, "/dev") ||
+				    ibnbd_export_same(search, "/dev/"));
 }
 
 struct export_out {
 	char *buf;
 	size_t size;
 	size_t n;
+	bool full;			/* something did not fit */
 };
 
 /* Always leaves room for a NUL. */
-static bool export_put(struct export_out *o, const char *s, size_t n)
+static void export_put(struct export_out *o, const char *s, size_t n)
 {
-	if (n >= o->size - o->n)
-		return false;
+	o->full |= n >= o->size - o->n;
+	if (o->full)
+		return;
 	memcpy(o->buf + o->n, s, n);
 	o->n += n;
 	o->buf[o->n] = 0;
-	return true;
 }
 
 static int export_session_check(const char *s, const char **why)
 {
 	size_t i, n = strlen(s);
+	bool good = n && n < IBNBD_NAME_LEN && !export_is_dots(s, n);
 
-	if (!n || n >= IBNBD_NAME_LEN || export_is_dots(s, n))
-		return ibnbd_refuse(-EINVAL, why,
-				    "the session name cannot stand in the search path");
 	for (i = 0; i < n; i++)
-		if (s[i] == '/' || export_is_control(s[i]))
-			return ibnbd_refuse(-EINVAL, why,
-					    "the session name cannot stand in the search path");
-	return 0;
+		good &= s[i] != '/' && !export_is_control(s[i]);
+	return good ? 0 : ibnbd_refuse(-EINVAL, why,
+				       "the session name cannot stand in the search path");
 }
 
 static int export_root(struct export_out *o, const char *search, const char *sessname,
@@ -156,29 +142,27 @@ static int export_root(struct export_out *o, const char *search, const char *ses
 		if (*s == '/')
 			continue;
 		n = export_component(s, len - i);
-		if (!export_put(o, "/", 1))
-			return ibnbd_refuse(-EINVAL, why, "the path is too long");
+		export_put(o, "/", 1);
 		if (!export_is_token(s, n)) {
-			if (!export_put(o, s, n))
-				return ibnbd_refuse(-EINVAL, why, "the path is too long");
+			export_put(o, s, n);
 			continue;
 		}
 		err = export_session_check(sessname, why);
 		if (err)
 			return err;
-		if (!export_put(o, sessname, strlen(sessname)))
-			return ibnbd_refuse(-EINVAL, why, "the path is too long");
+		export_put(o, sessname, strlen(sessname));
 	}
-	if (!o->n && !export_put(o, "/", 1))
-		return ibnbd_refuse(-EINVAL, why, "the path is too long");
+	if (!o->n)
+		export_put(o, "/", 1);
 	return 0;
 }
 
 /* @last: offset of the last component in the buffer. */
 static int export_name(struct export_out *o, const char *name, size_t *last, const char **why)
 {
-	size_t len = strlen(name), start = o->n, i, n;
+	size_t len = strlen(name), i, n;
 
+	*last = 0;
 	for (i = 0; i < len; i++)
 		if (export_is_control(name[i]))
 			return ibnbd_refuse(-EINVAL, why, "control character in the device name");
@@ -189,13 +173,12 @@ static int export_name(struct export_out *o, const char *name, size_t *last, con
 		n = export_component(name + i, len - i);
 		if (export_is_dots(name + i, n))
 			return ibnbd_refuse(-EINVAL, why, "'.' or '..' in the device name");
-		if (o->n > start && !export_put(o, "/", 1))
-			return ibnbd_refuse(-EINVAL, why, "the path is too long");
+		if (*last)
+			export_put(o, "/", 1);
 		*last = o->n;
-		if (!export_put(o, name + i, n))
-			return ibnbd_refuse(-EINVAL, why, "the path is too long");
+		export_put(o, name + i, n);
 	}
-	if (o->n == start)
+	if (!*last)
 		return ibnbd_refuse(-EINVAL, why, "the device name is empty");
 	if (name[len - 1] == '/')
 		return ibnbd_refuse(-EINVAL, why, "the device name ends in '/'");
@@ -208,7 +191,7 @@ int ibnbd_export_resolve(const char *search, const char *sessname, const char *n
 	struct export_out o = { .buf = buf,
 				.size = size < IBNBD_EXPORT_PATH_MAX ? size :
 								       IBNBD_EXPORT_PATH_MAX };
-	size_t root_len, last = 0;
+	size_t root_len, last;
 	int err;
 
 	err = ibnbd_export_search_check(search, strlen(search), why);
@@ -216,19 +199,17 @@ int ibnbd_export_resolve(const char *search, const char *sessname, const char *n
 		return err;
 	if (!*search)
 		return ibnbd_refuse(-EACCES, why, "nothing is exported: the search path is empty");
-	if (!o.size)
-		return ibnbd_refuse(-EINVAL, why, "the path is too long");
 
 	err = export_root(&o, search, sessname, why);
 	if (err)
 		return err;
 	root_len = o.n;
-	o.n++;		/* keep the NUL of the root */
-	if (o.n == o.size)
-		return ibnbd_refuse(-EINVAL, why, "the path is too long");
+	export_put(&o, "", 1);		/* keep the NUL of the root */
 	err = export_name(&o, name, &last, why);
 	if (err)
 		return err;
+	if (o.full)
+		return ibnbd_refuse(-EINVAL, why, "the path is too long");
 
 	out->root = buf;
 	out->last = buf + last;
@@ -393,7 +374,7 @@ static bool allow_in_prefix(const u8 *a, const u8 *b, unsigned int bits)
 	return !rest || !((a[bytes] ^ b[bytes]) >> (8 - rest));
 }
 
-bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtrs_addr *client)
+static bool allow_match_one(const struct ibnbd_allow_item *it, const struct ibtrs_addr *client)
 {
 	enum ibtrs_addr_kind kind = client->kind;
 	const u8 *raw = client->raw;
@@ -409,34 +390,20 @@ bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtr
 bool ibnbd_allow_item_match_origin(const struct ibnbd_allow_item *it,
 				   const struct ibtrs_origin *from)
 {
-	return ibnbd_allow_item_match(it, &from->addr) || ibnbd_allow_item_match(it, &from->gid);
-}
-
-static bool allow_match_addr(const struct ibnbd_allow *a, const struct ibtrs_origin *from)
-{
-	unsigned int i;
-
-	for (i = 0; i < a->nr; i++)
-		if (ibnbd_allow_item_match_origin(&a->item[i], from))
-			return true;
-	return false;
-}
-
-static bool allow_match_session(const struct ibnbd_allow *a, const char *sessname)
-{
-	unsigned int i;
-
-	for (i = 0; i < a->nr; i++)
-		if (a->item[i].kind == IBTRS_ADDR_NONE &&
-		    ibnbd_glob_match(a->text + a->item[i].glob, sessname))
-			return true;
-	return false;
+	return allow_match_one(it, &from->addr) || allow_match_one(it, &from->gid);
 }
 
 bool ibnbd_allow_match(const struct ibnbd_allow *a, const struct ibtrs_origin *from,
 		       const char *sessname)
 {
-	if (a->has_addr && !allow_match_addr(a, from))
-		return false;
-	return !a->has_session || allow_match_session(a, sessname);
+	bool addr = !a->has_addr, session = !a->has_session;
+	const struct ibnbd_allow_item *it;
+
+	for (it = a->item; it < a->item + a->nr; it++) {
+		if (it->kind == IBTRS_ADDR_NONE)
+			session |= ibnbd_glob_match(a->text + it->glob, sessname);
+		else
+			addr |= ibnbd_allow_item_match_origin(it, from);
+	}
+	return addr && session;
 }

@@ -100,11 +100,9 @@ int ibnbd_allow_parse(const char *s, size_t len, struct ibnbd_allow *a, size_t *
 /* One address with an optional /prefix, as in an allow-list. 0 or -EINVAL and a reason. */
 int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *it,
 			   const char **why);
-/* @client may be an IPv4 address mapped into IPv6; it counts as IPv4. */
-bool ibnbd_allow_item_match(const struct ibnbd_allow_item *it, const struct ibtrs_addr *client);
 /*
- * The same for the two addresses of a client: its IP address or its GID must match. On InfiniBand
- * the IP address alone is only what the client claims.
+ * The IP address of a client or its GID must match. On InfiniBand the IP address alone is only what
+ * the client claims. An IPv4 address mapped into IPv6 counts as IPv4.
  */
 bool ibnbd_allow_item_match_origin(const struct ibnbd_allow_item *it,
 				   const struct ibtrs_origin *from);
