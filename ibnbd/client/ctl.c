@@ -22,7 +22,6 @@
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
-#include "ibnbd/client/refuse.h"
 #include "ibnbd/client/session.h"
 #include "ibnbd/client/sysfs.h"
 

@@ -233,4 +233,14 @@ static inline bool ibnbd_clt_grant_is_new(const struct ibnbd_clt_dev *dev,
 	return g->features & IBNBD_FEAT_IDENTITY && g->rsp.device_id != dev->grant.rsp.device_id;
 }
 
+/*
+ * refuse.c: log the refusal of something an administrator wrote, keep it for ctl/last_error, and
+ * return @err.
+ */
+__printf(2, 3) int ibnbd_clt_refuse(int err, const char *fmt, ...);
+/* A new command begins: the last refusal is cleared. */
+void ibnbd_clt_refuse_forget(void);
+/* Writes the last refusal to @page. Return: its length. */
+int ibnbd_clt_refuse_show(char *page);
+
 #endif

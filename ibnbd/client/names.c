@@ -11,7 +11,6 @@
 #include <linux/kobject.h>
 #include <linux/wait.h>
 #include "ibnbd/client/names.h"
-#include "ibnbd/client/refuse.h"
 
 #define NAMES_GONE_WAIT	(10 * HZ)
 /* more than a session of dead paths takes to open */

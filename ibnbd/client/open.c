@@ -21,7 +21,6 @@
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
-#include "ibnbd/client/refuse.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/unflushed.h"
 

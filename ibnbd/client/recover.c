@@ -12,7 +12,6 @@
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
-#include "ibnbd/client/refuse.h"
 
 /* ---- timers ---- */
 

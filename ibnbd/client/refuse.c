@@ -2,7 +2,7 @@
 /* Refusals of what an administrator wrote: a line in the log, and ctl/last_error. */
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
-#include "ibnbd/client/refuse.h"
+#include "ibnbd/client/dev.h"
 
 #define REFUSE_MAX	1024
 
@@ -21,7 +21,6 @@ int ibnbd_clt_refuse(int err, const char *fmt, ...)
 	return err;
 }
 
-/* A new command begins: the last refusal is cleared. */
 void ibnbd_clt_refuse_forget(void)
 {
 	guard(mutex)(&refuse_lock);

@@ -24,7 +24,6 @@
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/names.h"
-#include "ibnbd/client/refuse.h"
 #include "ibnbd/client/session.h"
 #include "ibnbd/logic/errword.h"
 

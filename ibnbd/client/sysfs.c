@@ -20,7 +20,6 @@
 #include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
-#include "ibnbd/client/refuse.h"
 #include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/unflushed.h"
 #include "ibnbd/logic/text.h"
