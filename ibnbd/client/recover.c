@@ -104,19 +104,13 @@ static void recover_flush(struct ibnbd_clt_dev *dev)
 static void recover_strays(struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&dev->lock);
-	if (!dev->disk)
-		return;
-	if (dev->state == IBNBD_DEV_OPEN && !ibnbd_clt_inflight_unknown(dev))
-		ibnbd_clt_dev_replay(dev);
-	else if (dev->state == IBNBD_DEV_OPEN)
+	if (dev->disk && dev->state == IBNBD_DEV_OPEN && ibnbd_clt_inflight_unknown(dev))
 		recover_reopen(dev, RECOVER_STRAY);
-	else if (dev->state == IBNBD_DEV_FAILFAST)
-		ibnbd_clt_dev_let_go(dev);
-	else if (!ibnbd_dev_sm_holds(dev->state))
-		ibnbd_clt_dev_abort(dev);
+	else
+		mod_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, 0);
 }
 
-/* Handles requests that could not be replayed, or were parked after their device had failed. */
+/* Handles requests that strayed, or could not be replayed, or were parked on a failed device. */
 void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev =
