@@ -12,34 +12,24 @@
 struct workqueue_struct *ibnbd_clt_dev_wq;
 struct workqueue_struct *ibnbd_clt_remove_wq;
 
-static int wq_init(void)
-{
-	ibnbd_clt_dev_wq = alloc_workqueue("ibnbd-clt-dev", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!ibnbd_clt_dev_wq)
-		return -ENOMEM;
-	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */
-	ibnbd_clt_remove_wq = alloc_workqueue("ibnbd-clt-remove", WQ_UNBOUND, 0);
-	if (ibnbd_clt_remove_wq)
-		return 0;
-	destroy_workqueue(ibnbd_clt_dev_wq);
-	return -ENOMEM;
-}
-
 /* Waits for the removals. */
 static void wq_exit(void)
 {
-	destroy_workqueue(ibnbd_clt_remove_wq);
-	destroy_workqueue(ibnbd_clt_dev_wq);
+	if (ibnbd_clt_remove_wq)
+		destroy_workqueue(ibnbd_clt_remove_wq);
+	if (ibnbd_clt_dev_wq)
+		destroy_workqueue(ibnbd_clt_dev_wq);
 }
 
 static int __init ibnbd_clt_init(void)
 {
-	int err;
+	int err = -ENOMEM;
 
-	err = wq_init();
-	if (err)
-		return err;
-	err = ibnbd_clt_ctl_init();
+	ibnbd_clt_dev_wq = alloc_workqueue("ibnbd-clt-dev", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	/* del_gendisk() waits for works of queues without a rescuer, so this one has none. */
+	ibnbd_clt_remove_wq = alloc_workqueue("ibnbd-clt-remove", WQ_UNBOUND, 0);
+	if (ibnbd_clt_dev_wq && ibnbd_clt_remove_wq)
+		err = ibnbd_clt_ctl_init();
 	if (err)
 		wq_exit();
 	return err;
