@@ -34,54 +34,48 @@ static void kept_low_work(struct work_struct *work)
 			queue_delayed_work(ibnbd_clt_dev_wq, &dev->flush_work, 0);
 }
 
-int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib)
+static void kept_free(struct ibnbd_clt_pool *pool)
 {
-	u32 nr = mib * (SZ_1M / IBNBD_KEPT_SEG_SIZE);
-	struct ibnbd_clt_pool *pool;
-	struct ibnbd_kept_seg *segs;
-	int err = 0;
-
-	if (READ_ONCE(s->pool))
-		return 0;
-	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
-	segs = kvcalloc(nr, sizeof(*segs), GFP_KERNEL);
-	if (pool)
-		pool->mem = vmalloc(array_size(nr, IBNBD_KEPT_SEG_SIZE));
-	if (!pool || !segs || !pool->mem)
-		err = -ENOMEM;
-	if (!err) {
-		spin_lock_init(&pool->lock);
-		ibnbd_kept_pool_init(&pool->pool, segs, nr);
-		INIT_WORK(&pool->low_work, kept_low_work);
-		pool->sess = s;
-		/*
-		 * The memory was allocated without this lock, which a link that comes back needs.
-		 */
-		mutex_lock(&s->lock);
-		err = s->pool ? -EEXIST : 0;
-		if (!err)
-			s->pool = pool;
-		mutex_unlock(&s->lock);
-	}
-	if (err) {
-		if (pool)
-			vfree(pool->mem);
-		kvfree(segs);
-		kfree(pool);
-	}
-	return err == -EEXIST ? 0 : err;
-}
-
-void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s)
-{
-	struct ibnbd_clt_pool *pool = s->pool;
-
 	if (!pool)
 		return;
 	cancel_work_sync(&pool->low_work);
 	vfree(pool->mem);
 	kvfree(pool->pool.segs);
 	kfree(pool);
+}
+
+int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib)
+{
+	u32 nr = mib * (SZ_1M / IBNBD_KEPT_SEG_SIZE);
+	struct ibnbd_clt_pool *pool;
+	struct ibnbd_kept_seg *segs;
+
+	if (READ_ONCE(s->pool))
+		return 0;
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+	if (!pool)
+		return -ENOMEM;
+	spin_lock_init(&pool->lock);
+	INIT_WORK(&pool->low_work, kept_low_work);
+	pool->sess = s;
+	pool->mem = vmalloc(array_size(nr, IBNBD_KEPT_SEG_SIZE));
+	segs = kvcalloc(nr, sizeof(*segs), GFP_KERNEL);
+	if (segs)
+		ibnbd_kept_pool_init(&pool->pool, segs, nr);
+	if (segs && pool->mem) {
+		/* The memory was allocated without this lock: a link that comes back needs it. */
+		mutex_lock(&s->lock);
+		if (!s->pool)
+			swap(s->pool, pool);
+		mutex_unlock(&s->lock);
+	}
+	kept_free(pool);
+	return READ_ONCE(s->pool) ? 0 : -ENOMEM;
+}
+
+void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s)
+{
+	kept_free(s->pool);
 	s->pool = NULL;
 }
 
