@@ -112,28 +112,19 @@ static noinline bool queue_gate(struct ibnbd_clt_dev *dev, struct request *rq,
 static __always_inline bool queue_translate(struct request *rq, struct ibnbd_io *m,
 					    struct ibtrs_clt_io *io)
 {
-	switch (req_op(rq)) {
-	case REQ_OP_READ:
-		m->op = IBNBD_OP_READ;
-		break;
-	case REQ_OP_WRITE:
-		m->op = IBNBD_OP_WRITE;
-		break;
-	case REQ_OP_FLUSH:
-		m->op = IBNBD_OP_FLUSH;
-		break;
-	case REQ_OP_DISCARD:
-		m->op = IBNBD_OP_DISCARD;
-		break;
-	case REQ_OP_SECURE_ERASE:
-		m->op = IBNBD_OP_SECURE_ERASE;
-		break;
-	case REQ_OP_WRITE_ZEROES:
-		m->op = IBNBD_OP_WRITE_ZEROES;
-		break;
-	default:
+	static const u8 ops[] = {
+		[REQ_OP_READ]		= IBNBD_OP_READ,
+		[REQ_OP_WRITE]		= IBNBD_OP_WRITE,
+		[REQ_OP_FLUSH]		= IBNBD_OP_FLUSH,
+		[REQ_OP_DISCARD]	= IBNBD_OP_DISCARD,
+		[REQ_OP_SECURE_ERASE]	= IBNBD_OP_SECURE_ERASE,
+		[REQ_OP_WRITE_ZEROES]	= IBNBD_OP_WRITE_ZEROES,
+	};
+	u32 op = (__force u32)req_op(rq);
+
+	if (op >= ARRAY_SIZE(ops) || (!ops[op] && req_op(rq) != REQ_OP_READ))
 		return false;
-	}
+	m->op = ops[op];
 	m->bytes = m->op == IBNBD_OP_FLUSH ? 0 : blk_rq_bytes(rq);
 	io->dir = ibnbd_msg_op_reads(m->op) ? IBTRS_READ : IBTRS_WRITE;
 	io->len = ibnbd_msg_io_data_len(m->op, m->bytes);
