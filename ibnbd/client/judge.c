@@ -54,12 +54,6 @@ void ibnbd_clt_judge_error(struct ibnbd_clt_dev *dev, int err, const char *why)
 	const char *refusal, *who = ibnbd_clt_judge_who(dev, why);
 	enum ibnbd_remap verdict = ibnbd_remap_refused(err, &refusal);
 
-	if (err == -EPROTO) {
-		ibnbd_clt_dev_say(dev, "the server's answer to OPEN is invalid: %s",
-				  why ?: "protocol error");
-		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);
-		return;
-	}
 	if (verdict == IBNBD_REMAP_FENCE) {
 		ibnbd_clt_dev_say(dev, "%s%s%s%s", refusal, why ? ": " : "", who, why ?: "");
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_FENCE, NULL);

@@ -220,6 +220,9 @@ enum ibnbd_remap ibnbd_remap_refused(int err, const char **why)
 	case -EROFS:
 		*why = "the server no longer lets us write";
 		return IBNBD_REMAP_FENCE;
+	case -EPROTO:
+		*why = "the server's answer to OPEN is invalid";
+		return IBNBD_REMAP_FENCE;
 	case -ENOENT:
 	case -ENOTDIR:
 	case -ENXIO:

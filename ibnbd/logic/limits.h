@@ -94,9 +94,9 @@ enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,
 bool ibnbd_remap_other_writer(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new);
 /*
  * The server refused the re-OPEN with @err, or did not answer: FENCE if the refusal is final
- * (-EPERM, -EACCES, -EROFS: somebody decided that we may not write), RETRY for all other errors.
- * None of these says that the disk is another one: it may appear, be let go, get its medium, or be
- * exported again by an administrator. @why: words for both.
+ * (-EPERM, -EACCES, -EROFS: somebody decided that we may not write) or the answer makes no sense
+ * (-EPROTO), RETRY for all other errors. None of these says that the disk is another one: it may
+ * appear, be let go, get its medium, or be exported again by somebody. @why: words for both.
  */
 enum ibnbd_remap ibnbd_remap_refused(int err, const char **why);
 

@@ -60,11 +60,6 @@ void disk_judge_error(struct ibnbd_disk *d, int err, const char *why)
 	const char *refusal, *who = why == d->said.text ? "the server says: " : "";
 	enum ibnbd_remap verdict = ibnbd_remap_refused(err, &refusal);
 
-	if (err == -EPROTO) {
-		disk_say(d, "the server's answer to OPEN is invalid: %s", why ?: "protocol error");
-		disk_post(d, IBNBD_DEV_EV_FENCE, NULL);
-		return;
-	}
 	if (verdict == IBNBD_REMAP_FENCE) {
 		disk_say(d, "%s%s%s%s", refusal, why ? ": " : "", who, why ?: "");
 		disk_post(d, IBNBD_DEV_EV_FENCE, NULL);

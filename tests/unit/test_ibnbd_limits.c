@@ -450,6 +450,7 @@ UNIT_TEST(remap_refused)
 		{ EPERM, "another client has opened the disk for writing" },
 		{ EACCES, "the server no longer lets us write" },
 		{ EROFS, "the server no longer lets us write" },
+		{ EPROTO, "the server's answer to OPEN is invalid" },
 		{ ENOENT, "the server does not have the disk yet" },
 		{ ENOTDIR, "the server does not have the disk yet" },
 		{ ENXIO, "the server does not have the disk yet" },
@@ -471,7 +472,8 @@ UNIT_TEST(remap_refused)
 	int err;
 
 	for (err = 1; err < 4096; err++) {
-		bool final = err == EPERM || err == EACCES || err == EROFS;
+		bool final = err == EPERM || err == EACCES || err == EROFS ||
+			     err == EPROTO;
 
 		UNIT_ROW("errno %d", err);
 		why = NULL;
