@@ -76,26 +76,12 @@ bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ib
 				      g->rsp.has_durability, is_volatile, g->lim.write_cache);
 }
 
-static struct ibnbd_unflushed_epoch unflushed_epoch(const struct ibnbd_clt_grant *g)
-{
-	return (struct ibnbd_unflushed_epoch){
-		.told = g->rsp.has_durability,
-		.epoch = g->rsp.durability.cache_epoch,
-		.link = g->link_gen,
-	};
-}
-
-static bool unflushed_lost_between(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	struct ibnbd_unflushed_epoch old = unflushed_epoch(&dev->grant), new = unflushed_epoch(g);
-
-	lockdep_assert_held(&dev->lock);
-	return READ_ONCE(dev->flush_failed) || ibnbd_unflushed_lost_between(&old, &new);
-}
-
 bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	return dev->keeps && unflushed_lost_between(dev, g);
+	lockdep_assert_held(&dev->lock);
+	return dev->keeps && (READ_ONCE(dev->flush_failed) ||
+			      ibnbd_unflushed_lost_between(&dev->grant.rsp, dev->grant.link_gen,
+							   &g->rsp, g->link_gen));
 }
 
 bool ibnbd_clt_unflushed_lost(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)

@@ -20,7 +20,7 @@
 #ifndef IBNBD_LOGIC_UNFLUSHED_H
 #define IBNBD_LOGIC_UNFLUSHED_H
 
-#include <ibtrs/pure.h>
+#include "ibnbd/proto/msg.h"
 
 struct ibnbd_unflushed {
 	unsigned long sent;	/* flushes that were sent */
@@ -103,20 +103,24 @@ static inline void ibnbd_unflushed_forgive(struct ibnbd_unflushed *u)
 	ibnbd_unflushed_done(u, ibnbd_unflushed_send(u));
 }
 
-/*
- * The server's statement about its cache in its answer to OPEN. A server that speaks DURABILITY
- * sends the epoch. For other servers the link number takes its place: such a server forgets a
- * client when the last path is lost, and the client cannot tell why the path was lost.
+/**
+ * ibnbd_unflushed_lost_between() - between two answers to OPEN, may acknowledged writes that were
+ * not flushed have been lost?
+ * @old_link, @new_link: number of the link on which the answer came
+ *
+ * A server that speaks DURABILITY sends the epoch of its cache. For other servers the link takes
+ * its place: such a server forgets a client when the last path is lost, and the client cannot tell
+ * why the path was lost.
  */
-struct ibnbd_unflushed_epoch {
-	bool told;		/* DURABILITY was negotiated */
-	u64 epoch;		/* if told: when it changes, writes may be lost */
-	u32 link;		/* number of the link on which the server said it */
-};
-
-/* Between the two answers, may acknowledged writes that were not flushed have been lost? */
-bool ibnbd_unflushed_lost_between(const struct ibnbd_unflushed_epoch *old,
-				  const struct ibnbd_unflushed_epoch *new);
+static inline bool ibnbd_unflushed_lost_between(const struct ibnbd_open_rsp *old, u32 old_link,
+						const struct ibnbd_open_rsp *new, u32 new_link)
+{
+	/* The server was upgraded or replaced: the two answers cannot be compared. */
+	if (old->has_durability != new->has_durability)
+		return true;
+	return old->has_durability ? old->durability.cache_epoch != new->durability.cache_epoch :
+				     old_link != new_link;
+}
 
 /**
  * ibnbd_unflushed_counts() - is the account kept at all?
@@ -129,6 +133,10 @@ bool ibnbd_unflushed_lost_between(const struct ibnbd_unflushed_epoch *old,
  * If the server says nothing about its cache, it is not known what it may lose: then the
  * administrator has to ask for the account.
  */
-bool ibnbd_unflushed_counts(bool ignore, bool asked, bool told, bool is_volatile, bool flushes);
+static inline bool ibnbd_unflushed_counts(bool ignore, bool asked, bool told, bool is_volatile,
+					  bool flushes)
+{
+	return !ignore && (told ? is_volatile : asked && flushes);
+}
 
 #endif

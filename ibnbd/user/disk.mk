@@ -2,4 +2,4 @@
 #
 # What libibnbd is built from, beside libibtrs.
 DISK_SRC := $(wildcard $(TOP)/ibnbd/user/*.c) \
-	    $(addprefix $(TOP)/ibnbd/logic/,access.c dev_sm.c errword.c kept.c limits.c unflushed.c)
+	    $(addprefix $(TOP)/ibnbd/logic/,access.c dev_sm.c errword.c kept.c limits.c)

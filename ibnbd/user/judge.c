@@ -37,22 +37,12 @@ enum disk_keeps disk_judge_keeps(const struct ibnbd_disk *d, const struct disk_g
 		       DISK_KEEPS_DATA : DISK_KEEPS_ACCOUNT;
 }
 
-static struct ibnbd_unflushed_epoch judge_epoch(const struct disk_grant *g)
-{
-	return (struct ibnbd_unflushed_epoch){
-		.told	= g->rsp.has_durability,
-		.epoch	= g->rsp.durability.cache_epoch,
-		.link	= g->ups,
-	};
-}
-
 /* Is the account kept, and does @g name another epoch, or did a flush fail? */
 static bool judge_other_epoch(const struct ibnbd_disk *d, const struct disk_grant *g)
 {
-	struct ibnbd_unflushed_epoch old = judge_epoch(&d->grant), new = judge_epoch(g);
-
 	return d->keeps && (READ_ONCE(d->flush_failed) ||
-			    ibnbd_unflushed_lost_between(&old, &new));
+			    ibnbd_unflushed_lost_between(&d->grant.rsp, d->grant.ups, &g->rsp,
+							 g->ups));
 }
 
 void disk_judge_error(struct ibnbd_disk *d, int err, const char *why)

@@ -138,7 +138,11 @@ UNIT_TEST(lost_between_two_answers)
 {
 	static const struct {
 		const char *what;
-		struct ibnbd_unflushed_epoch old, new;
+		struct {
+			bool told;
+			u64 epoch;
+			u32 link;
+		} old, new;
 		bool lost;
 	} rows[] = {
 		{ "the same epoch, another link", { true, 7, 1 }, { true, 7, 2 }, false },
@@ -152,8 +156,17 @@ UNIT_TEST(lost_between_two_answers)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibnbd_open_rsp old = {
+			.has_durability = rows[i].old.told,
+			.durability.cache_epoch = rows[i].old.epoch,
+		}, new = {
+			.has_durability = rows[i].new.told,
+			.durability.cache_epoch = rows[i].new.epoch,
+		};
+
 		UNIT_ROW("%s", rows[i].what);
-		CHECK_EQ(ibnbd_unflushed_lost_between(&rows[i].old, &rows[i].new), rows[i].lost);
+		CHECK_EQ(ibnbd_unflushed_lost_between(&old, rows[i].old.link, &new,
+						      rows[i].new.link), rows[i].lost);
 	}
 }
 
