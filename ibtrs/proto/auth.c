@@ -105,8 +105,7 @@ bool ibtrs_auth_hello_decode(const void *buf, size_t len, struct ibtrs_wire_auth
 
 	if (!auth_take(w, sizeof(*w), buf, len, IBTRS_MSG_AUTH_HELLO))
 		return auth_no(why, "the first message is no HELLO");
-	for (n = 0; n < sizeof(w->name) && w->name[n]; n++)
-		;
+	n = strnlen((const char *)w->name, sizeof(w->name));
 	for (i = n; i < sizeof(w->name); i++)
 		if (w->name[i])
 			return auth_no(why, "something follows the name of the key");

@@ -30,13 +30,7 @@ static bool version_ok(__le16 version)
 	return le16_to_cpu(version) >> 8 == IBTRS_PROTO_MAJOR;
 }
 
-/**
- * ibtrs_msg_conn_req_encode() - private data of a CM REQ
- * @w: to fill
- * @m: what to say
- *
- * If @m offers no extension, every byte is as in RTRS 2.0.
- */
+/* Private data of a CM REQ. If @m offers no extension, every byte is as in RTRS 2.0. */
 void ibtrs_msg_conn_req_encode(struct ibtrs_wire_conn_req *w, const struct ibtrs_conn_req *m)
 {
 	memset(w, 0, sizeof(*w));
@@ -97,11 +91,7 @@ int ibtrs_msg_conn_req_decode(const void *buf, size_t len, u32 max_cons, struct 
 	return 0;
 }
 
-/**
- * ibtrs_msg_conn_rsp_encode() - private data of a CM REP or REJ
- * @w: to fill
- * @m: what to encode; if @m->err is set, only the error is encoded
- */
+/* Private data of a CM REP or REJ. If @m->err is set, only the error is encoded. */
 void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs_conn_rsp *m)
 {
 	memset(w, 0, sizeof(*w));
@@ -227,12 +217,9 @@ int ibtrs_msg_name_check(const char *name, size_t len, const char **why)
  */
 void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name)
 {
-	size_t i;
-
 	memset(w, 0, sizeof(*w));
 	w->type = cpu_to_le16(IBTRS_MSG_INFO_REQ);
-	for (i = 0; i < IBTRS_NAME_LEN - 1 && name[i]; i++)
-		w->name[i] = (u8)name[i];
+	memcpy(w->name, name, strnlen(name, IBTRS_NAME_LEN - 1));
 }
 
 /**
@@ -256,8 +243,7 @@ int ibtrs_msg_info_req_decode(const void *buf, size_t len, const char **name, co
 	memcpy(&type, buf, sizeof(type));
 	if (le16_to_cpu(type) != IBTRS_MSG_INFO_REQ)
 		return refuse(why, "another message came in place of the info request", -EPROTO);
-	for (n = 0; n < IBTRS_NAME_LEN && s[n]; n++)
-		;
+	n = strnlen(s, IBTRS_NAME_LEN);
 	if (n == IBTRS_NAME_LEN)
 		return refuse(why, "session name has no end", -EPROTO);
 	err = ibtrs_msg_name_check(s, n, why);
@@ -327,16 +313,9 @@ int ibtrs_msg_info_rsp_decode(const void *buf, size_t len, u16 *sg_cnt, u32 *lif
  * was received fits unchanged into a message of the same kind.
  */
 
-/**
- * ibtrs_msg_conn_refused_encode() - a refusal in the CM REJ (protocol 2.3, 8.5)
- * @w: to fill
- * @err: negative errno
- * @ext: what the client offered
- * @text: why, in words
- *
- * For a client that did not offer WORDS, every byte is as in RTRS 2.0 and @text is not sent.
- *
- * Return: length of the message.
+/*
+ * A refusal in the CM REJ (protocol 2.3, 8.5). @ext: what the client offered; without WORDS every
+ * byte is as in RTRS 2.0 and @text is not sent. Return: length of the message.
  */
 size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext,
 				     const char *text)
@@ -375,12 +354,7 @@ bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text)
 	return ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1) > 0;
 }
 
-/**
- * ibtrs_msg_info_refused_encode() - a refusal in place of INFO_RSP
- * @w: to fill
- * @err: negative errno
- * @text: why, in words
- */
+/* A refusal in place of INFO_RSP. @err: negative errno. @text: why, in words. */
 void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, const char *text)
 {
 	memset(w, 0, sizeof(*w));

@@ -21,15 +21,7 @@ static size_t io_hdr_size(bool read, bool fence)
 	return fence ? sizeof(struct ibtrs_wire_write_fenced) : sizeof(struct ibtrs_wire_write);
 }
 
-/**
- * ibtrs_msg_write_encode() - transport header of a write
- * @buf: %IBTRS_IO_HDR_MAX bytes, any alignment
- * @fence: the path has FENCE
- * @usr_len: length of the user's header
- * @token: of this submission, counts only with @fence
- *
- * Return: bytes written.
- */
+/* Transport header of a write. Arguments and return: as of ibtrs_msg_read_encode(). */
 size_t ibtrs_msg_write_encode(void *buf, bool fence, u16 usr_len, u64 token)
 {
 	struct ibtrs_wire_write_fenced w = {
@@ -205,19 +197,14 @@ int ibtrs_msg_rkey_decode(const void *buf, size_t len, u32 slot, u32 *rkey, cons
 	return 0;
 }
 
-/**
- * ibtrs_trial_encode() - the message that stands behind the data of a trial (protocol.md 8.4)
- * @w: result
- * @desc: where the server shall write the data back; as long as the data
+/*
+ * The message that stands behind the data of a trial (protocol.md 8.4). @desc: where the server
+ * shall write the data back; as long as the data.
  */
 void ibtrs_trial_encode(struct ibtrs_wire_trial *w, const struct ibtrs_desc *desc)
 {
-	*w = (struct ibtrs_wire_trial){
-		.type		= cpu_to_le16(IBTRS_MSG_TRIAL),
-		.desc.addr	= cpu_to_le64(desc->addr),
-		.desc.rkey	= cpu_to_le32(desc->rkey),
-		.desc.len	= cpu_to_le32(desc->len),
-	};
+	*w = (struct ibtrs_wire_trial){ .type = cpu_to_le16(IBTRS_MSG_TRIAL) };
+	ibtrs_msg_desc_encode(&w->desc, desc);
 }
 
 /**
@@ -233,16 +220,14 @@ void ibtrs_trial_encode(struct ibtrs_wire_trial *w, const struct ibtrs_desc *des
 int ibtrs_trial_decode(const struct ibtrs_wire_trial *w, u32 off, const struct ibtrs_limits *l,
 		       struct ibtrs_desc *desc, const char **why)
 {
-	*why = "a trial with a message of another type";
 	if (le16_to_cpu(w->type) != IBTRS_MSG_TRIAL)
-		return -EPROTO;
+		return refuse(why, "a trial with a message of another type", -EPROTO);
 	ibtrs_msg_desc_decode(&w->desc, desc);
-	*why = "a trial without data, or with more than the maximum I/O size";
 	if (!off || off > l->max_io_size)
-		return -EPROTO;
-	*why = "a trial whose descriptor is not as long as its data";
+		return refuse(why, "a trial without data, or with more than the maximum I/O size",
+			      -EPROTO);
 	if (desc->len != off)
-		return -EPROTO;
+		return refuse(why, "a trial whose descriptor is not as long as its data", -EPROTO);
 	*why = NULL;
 	return 0;
 }
