@@ -19,11 +19,6 @@ enum ibtrs_imm_type {
 	IBTRS_IMM_TRIAL		= 11,	/* C->S: as IO_REQ; S->C: 0 (protocol.md 8.4) */
 };
 
-enum ibtrs_event_kind {
-	IBTRS_EVENT_RESIZED	= 1,
-	IBTRS_EVENT_REVOKED	= 2,
-};
-
 #define IBTRS_IMM_PAYLOAD_BITS	28
 #define IBTRS_IMM_ERR_MAX	511
 #define IBTRS_IMM_RSP_SLOT_MASK	0x7ffffu
@@ -87,9 +82,9 @@ static inline u32 ibtrs_imm_hb(enum ibtrs_imm_type type)
 	return (u32)type << IBTRS_IMM_PAYLOAD_BITS;
 }
 
-static inline u32 ibtrs_imm_event(enum ibtrs_event_kind kind, u32 device_id)
+static inline u32 ibtrs_imm_event(u32 kind, u32 device_id)
 {
-	return (u32)IBTRS_IMM_EVENT << IBTRS_IMM_PAYLOAD_BITS | ((u32)kind & 0xf) << 24 |
+	return (u32)IBTRS_IMM_EVENT << IBTRS_IMM_PAYLOAD_BITS | (kind & 0xf) << 24 |
 	       (device_id & 0xffffff);
 }
 

@@ -310,7 +310,7 @@ static void lies_request(struct lies_conn *l, u32 imm)
 			continue;
 		chunk = service->mem + (size_t)slot * CHUNK;
 		for (n = 0; grow && n < 8; n++)
-			lies_imm(service, ibtrs_imm_event(IBTRS_EVENT_RESIZED, STEADY_ID));
+			lies_imm(service, ibtrs_imm_event(IBNBD_EVENT_RESIZED, STEADY_ID));
 	}
 	if (!chunk || slot >= DEPTH || off >= CHUNK ||
 	    ibtrs_msg_io_decode(chunk + off, CHUNK - off, off, &limits, &h, &why))

@@ -33,9 +33,9 @@ UNIT_TEST(imm_vectors)
 	CHECK_EQ(ibtrs_imm_rsp(IBTRS_IMM_IO_RSP_INV, 5, 0), 0x20000005);
 	CHECK_EQ(ibtrs_imm_hb(IBTRS_IMM_HB_MSG), 0x80000000);
 	CHECK_EQ(ibtrs_imm_hb(IBTRS_IMM_HB_ACK), 0x90000000);
-	CHECK_EQ(ibtrs_imm_event(IBTRS_EVENT_RESIZED, 7), 0xa1000007);
-	CHECK_EQ(ibtrs_imm_event(IBTRS_EVENT_REVOKED, 0xffffff), 0xa2ffffff);
-	CHECK_EQ(ibtrs_imm_event(IBTRS_EVENT_RESIZED, 0xff000001), 0xa1000001);
+	CHECK_EQ(ibtrs_imm_event(1, 7), 0xa1000007);
+	CHECK_EQ(ibtrs_imm_event(2, 0xffffff), 0xa2ffffff);
+	CHECK_EQ(ibtrs_imm_event(1, 0xff000001), 0xa1000001);
 }
 
 UNIT_TEST(imm_off_bits_table)
@@ -102,10 +102,10 @@ UNIT_TEST(imm_rsp_errno)
 
 UNIT_TEST(imm_event_round_trip)
 {
-	u32 imm = ibtrs_imm_event(IBTRS_EVENT_REVOKED, 0x123456);
+	u32 imm = ibtrs_imm_event(2, 0x123456);
 
 	CHECK_EQ(ibtrs_imm_type(imm), IBTRS_IMM_EVENT);
-	CHECK_EQ(ibtrs_imm_event_kind(imm), IBTRS_EVENT_REVOKED);
+	CHECK_EQ(ibtrs_imm_event_kind(imm), 2);
 	CHECK_EQ(ibtrs_imm_event_dev(imm), 0x123456);
 	CHECK_EQ(ibtrs_imm_type(ibtrs_imm_hb(IBTRS_IMM_HB_ACK)), IBTRS_IMM_HB_ACK);
 }

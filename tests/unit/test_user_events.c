@@ -57,7 +57,7 @@ UNIT_TEST(an_event_arrives)
 
 	start(&x, 2);
 	id = session(&x.w);
-	CHECK_EQ(ibtrs_srv_event(x.w.srv, id, IBTRS_EVENT_RESIZED, 77), 0);
+	CHECK_EQ(ibtrs_srv_event(x.w.srv, id, 1, 77), 0);
 	world_turns(&x.w, 5);
 	CHECK_EQ(x.nr, 1);
 	CHECK_EQ(x.kind, 1);
@@ -170,7 +170,7 @@ UNIT_TEST(clients_that_take_no_events)
 	CHECK_EQ(raw_recv(&p.r), 0);
 	raw_path_end(&p);
 	CHECK(raw_path_up(&p, srv, IBTRS_EXT_FENCE | IBTRS_EXT_EVENTS, 2));
-	CHECK_EQ(ibtrs_srv_event(srv, 2, IBTRS_EVENT_REVOKED, 0x123456), 0);
+	CHECK_EQ(ibtrs_srv_event(srv, 2, 2, 0x123456), 0);
 	CHECK_EQ(raw_recv(&p.r), 1);
 	CHECK_EQ(p.r.f.op, IBTRS_FRAME_WRITE_IMM);
 	CHECK_EQ(p.r.f.imm, 0xa2123456);

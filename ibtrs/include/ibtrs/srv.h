@@ -129,7 +129,7 @@ void ibtrs_srv_op_reply(struct ibtrs_srv_op *op, int err);
 bool ibtrs_srv_op_answerable(const struct ibtrs_srv_op *op);
 
 /*
- * Send an event (@kind: enum ibtrs_event_kind) of device @id to the client (protocol 8.3), if it
+ * Send an event (@kind: the user's, below 16) of device @id to the client (protocol 8.3), if it
  * negotiated EVENTS and a path is up. An event is only a hint: it may be lost. Any context.
  */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
