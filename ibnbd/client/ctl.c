@@ -2,11 +2,9 @@
 /*
  * /sys/class/ibnbd-client/ctl: map_device, devices/, last_error (docs/sysfs.md).
  *
- * A mapping in order: parse the line, claim its name (session and device), take a number, find or
- * open the session, OPEN on the server, add the disk, link it. The store returns when the disk is
- * there with all its attributes, so a returned write means a device. A writer that wants a name
- * whose device is being removed waits for the removal, killable (L5), and takes a number after
- * that: the old number again, unless the old disk is still open.
+ * The third walk of docs/design.md 10 has the steps of a mapping. A writer that wants a name whose
+ * device is being removed waits for the removal, killable (L5), and takes a number after that: the
+ * old number again, unless the old disk is still open.
  *
  * A mapping that fails half way is undone by unmapping it, with the same work. The store waits for
  * the end of that work, but for a limited time only. Each claimed device holds a reference to the

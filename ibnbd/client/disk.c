@@ -2,10 +2,6 @@
 /*
  * The disk of a device: /dev/ibnbdN and its limits. number.c has its number and its openers.
  *
- * Numbers come from the extended range (major 259, "blkext"): LVM accepts it as it is, and there is
- * no limit on partitions (decision 15). The attributes are passed to device_add_disk(), so that the
- * first uevent finds them.
- *
  * An open is refused only when the disk is being removed. A disk that is read-only can be opened
  * for writing, too, and refuses the write, as sd and nvme do.
  *

@@ -3,11 +3,6 @@
  * How link news gets from the transport to the devices of a session; and the three messages other
  * than I/O, each of which waits for its answer, killable and for a limited time.
  *
- * ibtrs calls link_news() under its own lock, so link_news() only notes what happened, and one
- * ordered work acts on it. DOWN: every device holds its I/O. UP: SESS_INFO is sent again, since the
- * server may be a new one; then every device opens itself again, in parallel, each in its own work.
- * `gen` counts the link events: an answer to what was asked on an earlier link is void.
- *
  * Locking: ev_lock (any context) protects what the callbacks write; s->lock protects the list of
  * devices and the negotiated features. s->lock is taken before the devices' locks, and no message
  * is sent under it. The work may run while memory is reclaimed through our disks, so it allocates

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The number of a disk, the N of /dev/ibnbdN: how long it is taken, and the openers of the disk.
- *
- * A number is free when the last reference to its disk is gone, as with sd and nvme. After `unmap
- * force` md, a mount or any other opener may keep the old disk, and udev learns of its removal late
- * and by name: udev would take another disk of that name for the old one. So a number outlives its
- * device; it is freed when the block layer releases the disk.
+ * The number of a disk, the N of /dev/ibnbdN: how long it is taken, and the openers of the disk. A
+ * number outlives its device (docs/design.md 8.2); it is freed when the block layer releases the
+ * disk.
  *
  * The memory has its own references: of the device, of the disk, and of each task that waits for
  * the removal. Module exit waits for the last one, since the block layer drops an opener's

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The path of a request: queue_rq and done. inflight.c acts on the requests under way.
- *
- * The tag is the right to a slot (decision 4): a request that has a tag finds a slot, in its CPU's
- * home if possible, and gives the slot back before the tag. Everything that a request needs is
- * allocated before the request comes: the slot's number gives the record, its scatterlist and the
- * slot's header buffer. queue_rq takes no lock and allocates nothing. queue_rq writes to its CPU's
- * home, and to the request's record and header; ibtrs counts the request on its connection, and a
- * flush is noted in the account of the device.
+ * The path of a request, by the first rule of docs/design.md 8.2: queue_rq and done. inflight.c
+ * acts on the requests under way.
  *
  * Locking: what queue_rq reads of a device (device_id, version, flags) changes only while the queue
  * is quiesced; the gate is read once. A record is owned by queue_rq until the submit, by ibtrs
@@ -19,11 +13,6 @@
  * that it does not know the device (after a forced close, or a restart between two requests), the
  * request *strays*: it keeps its slot and waits until the device is opened again. A request strays
  * three times at most, then it ends.
- *
- * Polled queues: a request with REQ_POLLED is answered on a polled connection, by the task that
- * polls for it. Other requests of a polled queue (the flush before a polled write, for which nobody
- * polls; a polled request that left its path) are answered by interrupt. But the block layer takes
- * back any request of a polled queue only in process context, so a work completes them.
  *
  * Data is sent directly from the pages of the page cache. When a page changes while it is being
  * written, a repetition of the request may carry newer bytes than the first copy. The page is then

@@ -5,9 +5,8 @@
  *
  * Both use the transport's own slots, because requests that wait may hold all slots of the device.
  * The transport has few such slots, so a session has at most two flushes of its own under way, and
- * a replay uses only one slot when fewer than half are free. The replay sends in the order of the
- * log; a record that overlaps one under way waits for it. The transport copies the data once more:
- * when a call times out, its data may still be under way and must not lie in the pool's memory.
+ * a replay uses only one slot when fewer than half are free. The transport copies the data once
+ * more: when a call times out, its data may still be under way and must not lie in the pool.
  *
  * A flush of our own counts as any other flush: it is numbered when it is sent and noted when it
  * has succeeded. A flush that was sent because the pool was low is noted only if the device still

@@ -6,11 +6,9 @@
  * attempt to open it until it is closed completely. A mapping that needs a session which is being
  * opened or closed waits for that, killable.
  *
- * The tag set: one for the session, one tag = the right to one slot, shared by all hardware queues
- * and disks. A private queue is the first user of the set and stays until the end, so that the set
- * is "shared" already when the first disk is added, and still when only one disk is left. A switch
- * to or from "shared" freezes all other queues of the set, and would hang behind held I/O (L2).
- * STACKING: a CPU may go offline while requests are held (L13).
+ * The tag set: a private queue is its first user and stays until the end, so that the set is "shared"
+ * already when the first disk is added, and still when only one disk is left (L2). STACKING: a CPU
+ * may go offline while requests are held (L13).
  *
  * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. Only the task
  * that opens or closes a session changes the rest.

@@ -94,7 +94,7 @@ struct ibnbd_clt_session {
 	u8 version;
 	u64 features;
 
-	/* under ibnbd_clt_lock of ctl.c */
+	/* under ibnbd_clt_lock of names.c */
 	struct list_head entry;
 	enum ibnbd_clt_session_state state;
 	unsigned int users;
