@@ -4,13 +4,9 @@
  * After a refusal @buf is undefined and @why is set.
  */
 #include "ibnbd/logic/export.h"
+#include "ibnbd/logic/text.h"
 
 #define EXPORT_SESSION_PREFIX	"session:"
-
-static bool export_is_control(char c)
-{
-	return (unsigned char)c < 0x20 || c == 0x7f;
-}
 
 bool ibnbd_export_same(const char *a, const char *b)
 {
@@ -71,7 +67,7 @@ int ibnbd_export_search_check(const char *search, size_t len, const char **why)
 	if (search[0] != '/')
 		return ibnbd_refuse(-EINVAL, why, "the search path must begin with '/'");
 	for (i = 0; i < len; i++)
-		if (export_is_control(search[i]))
+		if (ibnbd_is_control(search[i]))
 			return ibnbd_refuse(-EINVAL, why, "control character in the search path");
 	for (i = 0; i < len; i += n) {
 		n = 1;
@@ -124,7 +120,7 @@ static int export_session_check(const char *s, const char **why)
 	bool good = n && n < IBNBD_NAME_LEN && !export_is_dots(s, n);
 
 	for (i = 0; i < n; i++)
-		good &= s[i] != '/' && !export_is_control(s[i]);
+		good &= s[i] != '/' && !ibnbd_is_control(s[i]);
 	return good ? 0 : ibnbd_refuse(-EINVAL, why,
 				       "the session name cannot stand in the search path");
 }
@@ -164,7 +160,7 @@ static int export_name(struct export_out *o, const char *name, size_t *last, con
 
 	*last = 0;
 	for (i = 0; i < len; i++)
-		if (export_is_control(name[i]))
+		if (ibnbd_is_control(name[i]))
 			return ibnbd_refuse(-EINVAL, why, "control character in the device name");
 	for (i = 0; i < len; i += n) {
 		n = 1;
@@ -317,7 +313,7 @@ static int allow_session(const char *s, size_t len, struct ibnbd_allow *a, size_
 	if (!len)
 		return ibnbd_refuse(-EINVAL, why, "the session pattern is empty");
 	for (i = 0; i < len; i++)
-		if (export_is_control(s[i]))
+		if (ibnbd_is_control(s[i]))
 			return ibnbd_refuse(-EINVAL, why,
 					    "control character in the session pattern");
 	if (len >= sizeof(a->text) - *text)

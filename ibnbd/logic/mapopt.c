@@ -64,11 +64,6 @@ static int mapopt_shown(size_t len)
 	return len < MAPOPT_SHOWN ? (int)len : MAPOPT_SHOWN;
 }
 
-static bool mapopt_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static char mapopt_fold(char c)
 {
 	return c == '-' ? '_' : c;
@@ -462,9 +457,9 @@ int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
 		struct mapopt_span w = { line + pos, 0 };
 
 		n = 1;
-		if (mapopt_is_blank(line[pos]))
+		if (ibnbd_is_blank(line[pos]))
 			continue;
-		while (pos + w.len < all.len && !mapopt_is_blank(w.s[w.len]))
+		while (pos + w.len < all.len && !ibnbd_is_blank(w.s[w.len]))
 			w.len++;
 		n = w.len;
 		rc = mapopt_token(m, w, pos, err);

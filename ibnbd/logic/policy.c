@@ -39,25 +39,15 @@ struct policy_line {
 	size_t len;
 };
 
-static bool policy_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool policy_is_control(char c)
-{
-	return (unsigned char)c < 0x20 || c == 0x7f;
-}
-
 /* Reads the next word; false: there is none. A '#' at the start of a word begins a comment. */
 static bool policy_word(struct policy_line *l)
 {
-	while (l->at < l->end && policy_is_blank(l->s[l->at]))
+	while (l->at < l->end && ibnbd_is_blank(l->s[l->at]))
 		l->at++;
 	if (l->at == l->end || l->s[l->at] == '#')
 		return false;
 	l->word = l->s + l->at;
-	while (l->at < l->end && !policy_is_blank(l->s[l->at]))
+	while (l->at < l->end && !ibnbd_is_blank(l->s[l->at]))
 		l->at++;
 	l->len = (size_t)(l->s + l->at - l->word);
 	return true;
@@ -270,7 +260,7 @@ static size_t policy_char(const char *s, size_t left, bool comment, const char *
 	u32 code;
 
 	*hint = "delete it";
-	if (policy_is_control(*s) && *s != '\t') {
+	if (ibnbd_is_control(*s) && *s != '\t') {
 		*why = *s ? "a control character" : "a NUL byte";
 		return 1;
 	}
@@ -302,7 +292,7 @@ static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
 	if (l->end > l->at && l->s[l->end - 1] == '\r')
 		l->end--;
 	for (i = l->at; i < l->end; i += l->len) {
-		comment |= l->s[i] == '#' && (i == l->at || policy_is_blank(l->s[i - 1]));
+		comment |= l->s[i] == '#' && (i == l->at || ibnbd_is_blank(l->s[i - 1]));
 		l->word = l->s + i;
 		l->len = policy_char(l->word, l->end - i, comment, &why, &hint);
 		if (why)

@@ -93,10 +93,6 @@ unsigned int ibnbd_nearest_distance(const char *a, size_t len, const char *b)
 	return row[n];
 }
 
-#define UNSEEN_NEXT_LINE	0x85
-#define UNSEEN_LINE_SEPARATOR	0x2028
-#define UNSEEN_PARAGRAPH	0x2029
-
 static const struct {
 	u32 first, last;
 	const char *name;
@@ -157,8 +153,6 @@ size_t ibnbd_unseen_line(const char *s, size_t left, u32 *code, const char **nam
 {
 	size_t n = ibnbd_unseen(s, left, code, name);
 
-	return n && (*code == UNSEEN_NEXT_LINE || *code == UNSEEN_LINE_SEPARATOR ||
-		     *code == UNSEEN_PARAGRAPH) ?
-		       n :
-		       0;
+	/* next line, line separator, paragraph separator */
+	return n && (*code == 0x85 || *code == 0x2028 || *code == 0x2029) ? n : 0;
 }

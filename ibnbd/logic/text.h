@@ -58,6 +58,17 @@ const char *ibnbd_identity_word(u8 kind);
  */
 unsigned int ibnbd_nearest_distance(const char *a, size_t len, const char *b);
 
+/* ASCII only. */
+static inline bool ibnbd_is_control(char c)
+{
+	return (u8)c < 0x20 || c == 0x7f;
+}
+
+static inline bool ibnbd_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 /*
  * Invisible characters in a text that people write. An invisible character inside a word makes it
  * another word, and the line still looks right.
