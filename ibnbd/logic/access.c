@@ -24,32 +24,27 @@ int ibnbd_access_open(u32 writers, bool alone, enum ibnbd_access mode, const cha
 	return ibnbd_refuse(-EINVAL, why, "unknown access mode");
 }
 
+static const char *const access_causes[] = {
+	[ENOENT]	= "there is no such name; put a symbolic link to the disk into dev_search_path",
+	[ENOTDIR]	= "there is no such name; put a symbolic link to the disk into dev_search_path",
+	[EACCES]	= "the server's file system denies it; map it with access_mode=ro",
+	[EPERM]		= "the server's file system denies it; map it with access_mode=ro",
+	[EROFS]		= "it lies on a read-only file system; map it with access_mode=ro",
+	[EBUSY]		= "it is in use on the server, perhaps mounted; release it there",
+	[ETXTBSY]	= "it is in use on the server, perhaps mounted; release it there",
+	[ENXIO]		= "the device node has no device behind it",
+	[ENODEV]	= "the device node has no device behind it",
+	[ENOMEDIUM]	= "there is no medium in the drive",
+	[EMFILE]	= "the session has mapped all it may; see max_maps there",
+	[ENOMEM]	= "the server is out of memory",
+};
+
 const char *ibnbd_access_cause(int err)
 {
-	switch (err) {
-	case -ENOENT:
-	case -ENOTDIR:
-		return "there is no such name; put a symbolic link to the disk into dev_search_path";
-	case -EACCES:
-	case -EPERM:
-		return "the server's file system denies it; map it with access_mode=ro";
-	case -EROFS:
-		return "it lies on a read-only file system; map it with access_mode=ro";
-	case -EBUSY:
-	case -ETXTBSY:
-		return "it is in use on the server, perhaps mounted; release it there";
-	case -ENXIO:
-	case -ENODEV:
-		return "the device node has no device behind it";
-	case -ENOMEDIUM:
-		return "there is no medium in the drive";
-	case -EMFILE:
-		return "the session has mapped all it may; see max_maps there";
-	case -ENOMEM:
-		return "the server is out of memory";
-	default:
-		return "the server could not open it";
-	}
+	size_t n = -err;
+
+	return n < ARRAY_SIZE(access_causes) && access_causes[n] ? access_causes[n] :
+								   "the server could not open it";
 }
 
 int ibnbd_access_reopen(const char *name, enum ibnbd_access granted, const struct ibnbd_open *m,
