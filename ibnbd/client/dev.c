@@ -69,12 +69,12 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
+	mutex_init(&dev->open_lock);
+	mutex_init(&dev->lock);
 	dev->unclosed = kzalloc(sizeof(*dev->unclosed), GFP_KERNEL);
 	dev->wrote = alloc_percpu(u64);
 	if (!dev->unclosed || !dev->wrote) {
-		free_percpu(dev->wrote);
-		kfree(dev->unclosed);
-		kfree(dev);
+		ibnbd_clt_dev_free(dev);
 		return ERR_PTR(-ENOMEM);
 	}
 	dev->index = -1;
@@ -82,8 +82,6 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	ibnbd_linkname_dev(dev->map.device_path, dev->map.sessname, dev->link, sizeof(dev->link));
 	dev->state = IBNBD_DEV_INIT;
 	dev->gate = IBNBD_CLT_GATE_FAIL;
-	mutex_init(&dev->open_lock);
-	mutex_init(&dev->lock);
 	INIT_DELAYED_WORK(&dev->work, ibnbd_clt_recover_work);
 	INIT_DELAYED_WORK(&dev->hold_work, ibnbd_clt_recover_hold_work);
 	INIT_DELAYED_WORK(&dev->group_work, ibnbd_clt_recover_group_work);

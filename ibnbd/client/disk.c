@@ -322,11 +322,9 @@ int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev)
 	/* The reference of the disk, which keeps the number taken until disk_free(). */
 	ibnbd_clt_number_get(dev->number);
 	err = cx_add_disk(NULL, dev->disk, ibnbd_clt_sysfs_groups, disk_free);
-	if (err) {
+	if (err)
 		ibnbd_clt_number_put(dev->number);
-		return err;
-	}
-	return 0;
+	return err;
 }
 
 void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)

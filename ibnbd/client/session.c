@@ -248,7 +248,9 @@ static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, bool *
 	s = session_find(m->sessname);
 	if (!s) {
 		if (!m->nr_paths)
-			return ERR_PTR(-ENXIO);
+			return ERR_PTR(ibnbd_clt_refuse(
+				-ENXIO, "session %s does not exist yet: say path= to open it",
+				m->sessname));
 		*fresh = true;
 		return session_create(m->sessname) ?: ERR_PTR(-ENOMEM);
 	}
@@ -271,10 +273,6 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 	int err;
 
 	while (IS_ERR(s = session_claim(m, &fresh, &turn))) {
-		if (PTR_ERR(s) == -ENXIO)
-			ibnbd_clt_refuse(-ENXIO,
-					 "session %s does not exist yet: say path= to open it",
-					 m->sessname);
 		if (PTR_ERR(s) != -EAGAIN)
 			return s;
 		err = ibnbd_clt_names_wait(turn);

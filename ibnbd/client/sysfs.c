@@ -81,13 +81,9 @@ static ssize_t unmap_device_store(struct device *d, struct device_attribute *att
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
 	int err, index = dev->index;
 	struct ibnbd_clt_number *n;
-	bool force;
+	bool force = sysfs_streq(buf, "force");
 
-	if (sysfs_streq(buf, "normal"))
-		force = false;
-	else if (sysfs_streq(buf, "force"))
-		force = true;
-	else
+	if (!force && !sysfs_streq(buf, "normal"))
 		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: unmap_device takes normal or force",
 					index);
 	/*
