@@ -179,7 +179,7 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 		 * needs no name service.
 		 */
 		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) &&
-		    host_is_name(value, strlen(value))) {
+		    host_is_name(value)) {
 			if (a->nr_hosts == IBNBD_MAP_PATHS)
 				return say_error(SAY_USAGE, "path=%s: more than %d paths", value,
 						 IBNBD_MAP_PATHS);
@@ -190,7 +190,7 @@ static int args_map(struct cmd_args *a, const char *key, size_t len, const char 
 	if (!ibnbd_mapopt_set(&a->map, name, value, &err))
 		return SAY_DONE;
 	return say_error(SAY_USAGE, "%s=%s: %s", name, value,
-			 why ? host_wrong(value, strlen(value), why) : err.msg);
+			 why ? host_wrong(value, why) : err.msg);
 }
 
 static int args_unknown_option(const struct cmd *c, const char *word, size_t len)

@@ -22,7 +22,7 @@ static int map_key(struct cmd_args *a, const char *key, const char *value)
 	struct ibnbd_mapopt_err err;
 	const char *why;
 
-	if (!strcmp(key, "path") && host_is_name(value, strlen(value))) {
+	if (!strcmp(key, "path") && host_is_name(value)) {
 		if (a->nr_hosts == IBNBD_MAP_PATHS)
 			return say_error(SAY_USAGE, "map: more than %d paths", IBNBD_MAP_PATHS);
 		a->host[a->nr_hosts++] = value;
@@ -32,7 +32,7 @@ static int map_key(struct cmd_args *a, const char *key, const char *value)
 		return SAY_DONE;
 	if (!strcmp(key, "path") && ibtrs_addr_pair_parse(value, strlen(value), &pair, &why))
 		say_error(SAY_USAGE, "map: path: \"%s\": %s", value,
-			  host_wrong(value, strlen(value), why));
+			  host_wrong(value, why));
 	else
 		say_error(SAY_USAGE, "map: %s", err.msg);
 	if (!strcmp(key, "path"))

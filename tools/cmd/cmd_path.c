@@ -45,9 +45,9 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 	int err = 0, rc;
 
 	if (ibtrs_addr_pair_parse(word, strlen(word), &one, &reason)) {
-		if (!host_is_name(word, strlen(word))) {
+		if (!host_is_name(word)) {
 			say_error(SAY_USAGE, "path add: \"%s\": %s", word,
-				  host_wrong(word, strlen(word), reason));
+				  host_wrong(word, reason));
 			return say_hint(
 				"[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
 		}

@@ -232,7 +232,7 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 
 	e->path_at = w->t->at;
 	bad = ibtrs_addr_pair_parse(w->value, strlen(w->value), &pair, &why);
-	if (bad && host_is_name(w->value, strlen(w->value))) {
+	if (bad && host_is_name(w->value)) {
 		option_host(m, e, w);
 	} else if (e->nr_hosts && e->nr_hosts + e->map.nr_paths >= IBNBD_MAP_PATHS) {
 		maps_bad(m, e, option_value_at(w, 0, 0),
@@ -241,7 +241,7 @@ static void option_path(struct maps *m, struct maps_entry *e, const struct optio
 		maps_bad(
 			m, e, option_value_at(w, 0, 0),
 			say_fmt("path: \"%.64s\": %s", w->value,
-				host_wrong(w->value, strlen(w->value), why)),
+				host_wrong(w->value, why)),
 			say_dup(option_many(w->value) ?
 					"path=[SOURCE,]DESTINATION is one path; several paths are several path=" :
 					"path=[SOURCE,]DESTINATION, addresses as 10.0.1.7, ip:[fe80::1%eth2], gid:fe80:...:b2c3"));

@@ -14,7 +14,7 @@
  * Is `[src(, or @)]dst` a valid text with a name in it: a name, two names, or a name and an
  * address?
  */
-bool host_is_name(const char *s, size_t len);
+bool host_is_name(const char *s);
 
 /*
  * Where SOURCE ends in SOURCE,DESTINATION or SOURCE@DESTINATION; the length of @s without a SOURCE.
@@ -29,7 +29,7 @@ char *host_names(const char *s);
  * mistake is that they stand together, and @why is returned: the reason of the address parser. That
  * parser is the driver's and knows no names.
  */
-const char *host_wrong(const char *s, size_t len, const char *why);
+const char *host_wrong(const char *s, const char *why);
 
 struct maps;
 

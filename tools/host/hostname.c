@@ -114,20 +114,20 @@ static const char *host_part_wrong(const char *s, size_t len)
 	return host_name_wrong(s, len);
 }
 
-const char *host_wrong(const char *s, size_t len, const char *why)
+const char *host_wrong(const char *s, const char *why)
 {
-	const char *part_why = NULL;
-	size_t i, from = 0, nr = 0;
+	const char *part_why = NULL, *rest = s;
+	unsigned int nr = 0;
+	size_t len;
 
-	for (i = 0; i <= len; i++) {
-		if (i < len && s[i] != ',' && s[i] != '@')
-			continue;
-		if (i == from)
+	do {
+		len = strcspn(rest, ",@");
+		if (!len)
 			return !nr ? "empty source address" : "empty destination address";
-		part_why = part_why ? part_why : host_part_wrong(s + from, i - from);
-		from = i + 1;
+		part_why = part_why ? part_why : host_part_wrong(rest, len);
 		nr++;
-	}
+		rest += len;
+	} while (*rest++);
 	if (nr > 2)
 		return "a path is an address, or two of them: SOURCE,DESTINATION";
 	/* If each part alone is right, the mistake is that they stand together. */
@@ -137,32 +137,19 @@ const char *host_wrong(const char *s, size_t len, const char *why)
 char *host_names(const char *s)
 {
 	size_t cut = host_cut(s);
-	struct ibtrs_addr addr;
-	const char *why, *dst = s[cut] ? s + cut + 1 : s;
+	const char *dst = s[cut] ? s + cut + 1 : s;
 
-	if (!s[cut] || ibtrs_addr_parse(s, cut, &addr, &why) == 0)
+	if (!s[cut] || !host_name(s, cut))
 		return say_fmt("the name \"%s\"", dst);
-	if (!ibtrs_addr_parse(dst, strlen(dst), &addr, &why))
+	if (!host_name(dst, strlen(dst)))
 		return say_fmt("the name \"%.*s\"", (int)cut, s);
 	return say_fmt("the names \"%.*s\" and \"%s\"", (int)cut, s, dst);
 }
 
-bool host_is_name(const char *s, size_t len)
+bool host_is_name(const char *s)
 {
-	const char *cut = memchr(s, ',', len);
-	struct ibtrs_addr addr;
-	const char *why;
-	size_t left;
+	size_t cut = host_cut(s);
+	const char *dst = s[cut] ? s + cut + 1 : s;
 
-	if (!cut)
-		cut = memchr(s, '@', len);
-	if (!cut)
-		return host_name(s, len);
-	left = (size_t)(cut - s);
-	s = cut + 1;
-	len -= left + 1;
-	cut -= left;
-	return (host_name(cut, left) &&
-		(host_name(s, len) || !ibtrs_addr_parse(s, len, &addr, &why))) ||
-	       (host_name(s, len) && !ibtrs_addr_parse(cut, left, &addr, &why));
+	return !host_wrong(s, NULL) && (host_name(s, cut) || host_name(dst, strlen(dst)));
 }
