@@ -20,11 +20,21 @@ static int host_family(enum ibtrs_addr_kind kind)
 	return kind == IBTRS_ADDR_IP4 ? AF_INET : kind == IBTRS_ADDR_IP6 ? AF_INET6 : AF_UNSPEC;
 }
 
-static const void *host_raw(const struct sockaddr *sa)
-{
-	const void *four = &((const struct sockaddr_in *)sa)->sin_addr;
+DEFINE_FREE(freeifaddrs, struct ifaddrs *)
 
-	return sa->sa_family == AF_INET ? four : &((const struct sockaddr_in6 *)sa)->sin6_addr;
+/* Without its scope. NONE: it is of another family. */
+static struct ibtrs_addr host_addr(const struct sockaddr *sa)
+{
+	struct ibtrs_addr a = { .kind = IBTRS_ADDR_NONE };
+
+	if (sa && sa->sa_family == AF_INET) {
+		a.kind = IBTRS_ADDR_IP4;
+		memcpy(a.raw, &((const struct sockaddr_in *)sa)->sin_addr, 4);
+	} else if (sa && sa->sa_family == AF_INET6) {
+		a.kind = IBTRS_ADDR_IP6;
+		memcpy(a.raw, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
+	}
+	return a;
 }
 
 /* All addresses of @s, of one kind if @want is not NONE, in the order to try them. Allocated. */
@@ -53,10 +63,7 @@ static int host_lookup(const char *s, size_t len, enum ibtrs_addr_kind want,
 	}
 	for (i = list; i; i = i->ai_next) {
 		*out = say_grow(*out, (*nr + 1) * sizeof(**out));
-		one = (struct ibtrs_addr){ .kind = i->ai_family == AF_INET ? IBTRS_ADDR_IP4 :
-									     IBTRS_ADDR_IP6 };
-		memcpy(one.raw, host_raw(i->ai_addr), i->ai_family == AF_INET ? 4 : 16);
-		(*out)[(*nr)++] = one;
+		(*out)[(*nr)++] = host_addr(i->ai_addr);
 	}
 	freeaddrinfo(list);
 	return 0;
@@ -94,24 +101,23 @@ int host_resolve(const char *text, struct ibtrs_addr_pair **pairs, size_t *nr, c
 
 static bool host_same(const struct sockaddr *sa, const struct ibtrs_addr *a)
 {
-	return sa && host_family(a->kind) && sa->sa_family == host_family(a->kind) &&
-	       !memcmp(host_raw(sa), a->raw, sa->sa_family == AF_INET ? 4 : 16);
+	struct ibtrs_addr is = host_addr(sa);
+
+	return is.kind != IBTRS_ADDR_NONE && is.kind == a->kind &&
+	       !memcmp(is.raw, a->raw, sizeof(is.raw));
 }
 
 /* Is it an address of this host? GIDs count as such, and so do addresses that cannot be checked. */
 static bool host_is_local(const struct ibtrs_addr *a)
 {
-	static const unsigned char any[16];
-	struct ifaddrs *list, *i;
-	bool found = false;
+	static const struct ibtrs_addr any;
+	struct ifaddrs *list __free(freeifaddrs) = NULL, *i;
 
-	if (!host_family(a->kind) || !memcmp(a->raw, any, a->kind == IBTRS_ADDR_IP4 ? 4 : 16) ||
-	    getifaddrs(&list))
+	if (!host_family(a->kind) || !memcmp(a->raw, any.raw, sizeof(any.raw)) || getifaddrs(&list))
 		return true;
-	for (i = list; i && !found; i = i->ifa_next)
-		found = host_same(i->ifa_addr, a);
-	freeifaddrs(list);
-	return found;
+	for (i = list; i && !host_same(i->ifa_addr, a);)
+		i = i->ifa_next;
+	return i;
 }
 
 static char *host_not_ours(const char *src)
@@ -153,35 +159,33 @@ static void host_check_named(struct maps *m, struct maps_at at, const char *text
 /* Is @a in the network of this address, so that no router is between them? */
 static bool host_beside(const struct ifaddrs *i, const struct ibtrs_addr *a)
 {
-	int family = host_family(a->kind);
-	const unsigned char *mine, *mask;
-	size_t k, len = family == AF_INET ? 4 : 16;
+	struct ibtrs_addr mine = host_addr(i->ifa_addr), mask = host_addr(i->ifa_netmask);
+	bool beside = mine.kind != IBTRS_ADDR_NONE && mine.kind == a->kind &&
+		      mask.kind == mine.kind && i->ifa_flags & IFF_UP &&
+		      !(i->ifa_flags & IFF_LOOPBACK) &&
+		      (!a->scope[0] || !strcmp(a->scope, i->ifa_name));
 
-	if (!family || !i->ifa_addr || !i->ifa_netmask || i->ifa_addr->sa_family != family ||
-	    !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK ||
-	    (a->scope[0] && strcmp(a->scope, i->ifa_name)))
-		return false;
-	mine = host_raw(i->ifa_addr);
-	mask = host_raw(i->ifa_netmask);
-	for (k = 0; k < len; k++)
-		if ((mine[k] ^ a->raw[k]) & mask[k])
-			return false;
-	return true;
+	for (size_t k = 0; k < sizeof(mask.raw); k++)
+		beside &= !((mine.raw[k] ^ a->raw[k]) & mask.raw[k]);
+	return beside;
 }
 
-/* The address from which the kernel's table of routes would send to @dst. */
-static bool host_route(const struct ibtrs_addr *dst, struct sockaddr_storage *src)
+/* The address from which the kernel's table of routes would send to @dst; NONE: it says none. */
+static struct ibtrs_addr host_route(const struct ibtrs_addr *dst)
 {
+	struct sockaddr_storage src;
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(9) };
 	bool v4 = dst->kind == IBTRS_ADDR_IP4;
-	socklen_t len = sizeof(*src);
+	socklen_t len = sizeof(src);
 	int fd __free(say_close) = socket(host_family(dst->kind), SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	memcpy(v4 ? (void *)&four.sin_addr : (void *)&six.sin6_addr, dst->raw, v4 ? 4 : 16);
-	return fd >= 0 &&
-	       !connect(fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) &&
-	       !getsockname(fd, (struct sockaddr *)src, &len);
+	if (fd < 0 ||
+	    connect(fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) ||
+	    getsockname(fd, (struct sockaddr *)&src, &len))
+		return (struct ibtrs_addr){ .kind = IBTRS_ADDR_NONE };
+	return host_addr((struct sockaddr *)&src);
 }
 
 /* The address of this host that the path leaves by; NULL: it goes through a router, or none is. */
@@ -189,23 +193,21 @@ static const struct ifaddrs *host_leaves_by(const struct ifaddrs *list,
 					    const struct ibtrs_addr_pair *p)
 {
 	const struct ifaddrs *i, *first = NULL;
-	struct sockaddr_storage src;
-	bool routed;
+	struct ibtrs_addr src = p->src;
 
 	if (p->src.kind != IBTRS_ADDR_NONE) {
 		for (i = list; i && !host_same(i->ifa_addr, &p->src);)
 			i = i->ifa_next;
 		return i;
 	}
-	routed = p->dst.kind != IBTRS_ADDR_GID && host_route(&p->dst, &src);
+	if (p->dst.kind != IBTRS_ADDR_GID)
+		src = host_route(&p->dst);
 	for (i = list; i; i = i->ifa_next) {
 		if (!host_beside(i, &p->dst))
 			continue;
 		if (!first)
 			first = i;
-		if (routed && src.ss_family == i->ifa_addr->sa_family &&
-		    !memcmp(host_raw((struct sockaddr *)&src), host_raw(i->ifa_addr),
-			    src.ss_family == AF_INET ? 4 : 16))
+		if (host_same(i->ifa_addr, &src))
 			return i;
 	}
 	return first;
@@ -260,17 +262,10 @@ static char *host_other_of(const struct ifaddrs *list, const struct ibtrs_addr *
 
 char *host_other_source(const struct ibtrs_addr_pair *p)
 {
-	const struct ifaddrs *by;
-	struct ifaddrs *list;
-	char *other = NULL;
+	struct ifaddrs *list __free(freeifaddrs) = NULL;
+	const struct ifaddrs *by = getifaddrs(&list) ? NULL : host_leaves_by(list, p);
 
-	if (getifaddrs(&list))
-		return NULL;
-	by = host_leaves_by(list, p);
-	if (by)
-		other = host_other_of(list, &p->dst, by->ifa_name);
-	freeifaddrs(list);
-	return other;
+	return by ? host_other_of(list, &p->dst, by->ifa_name) : NULL;
 }
 
 /* How the paths can be written so that not all of them leave by @by. */
@@ -295,8 +290,8 @@ static char *host_two_ports(const struct ifaddrs *list, const struct ibtrs_addr_
 
 char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **hint)
 {
+	struct ifaddrs *list __free(freeifaddrs) = NULL;
 	const struct ifaddrs *by, *other;
-	struct ifaddrs *list = NULL;
 	char dst[IBTRS_ADDR_STR_MAX], *why = NULL;
 	bool same = nr > 1;
 
@@ -318,7 +313,6 @@ char *host_shared(const struct ibtrs_addr_pair *path, size_t nr, char **hint)
 		why = say_fmt("all %zu paths lead to %s: " HOST_SHARED, nr, dst);
 		*hint = say_dup("a path to an address of another port of the server");
 	}
-	freeifaddrs(list);
 	return why;
 }
 
