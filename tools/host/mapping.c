@@ -277,11 +277,7 @@ static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why
 			       map->sessname);
 		return SAY_USAGE;
 	}
-	if (mapopt_format(map, line, sizeof(line)) < 0) {
-		*why = say_fmt("the line for the driver is longer than %d bytes",
-			       IBNBD_MAP_LINE_MAX);
-		return SAY_USAGE;
-	}
+	mapopt_format(map, line, sizeof(line));
 	*err = sysfs_write(ctl, "map_device", line);
 	if (*err) {
 		*why = mapping_why(map, ctl, *err);
