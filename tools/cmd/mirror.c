@@ -130,22 +130,15 @@ int64_t mirror_mismatch(const struct mirror *m)
 int mirror_lock(const char *name, int seconds)
 {
 	char *path __free(free) = sysfs_root("/run/ibnbd/mirror-%s.lock", name);
-	const struct timespec step = { .tv_nsec = 100000000 };
-	struct flock lock = { .l_type = F_WRLCK };
-	int fd, tries = seconds * 10;
+	int fd, err;
 
 	file_mkdirs(path);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	while (fd >= 0 && fcntl(fd, F_SETLK, &lock)) {
-		if (!tries-- || (errno != EAGAIN && errno != EACCES)) {
-			close(fd);
-			fd = -1;
-			errno = EAGAIN;
-		} else {
-			nanosleep(&step, NULL);
-		}
-	}
-	return fd;
+	err = fd < 0 ? errno : file_lock(fd, false, seconds);
+	if (fd >= 0 && err)
+		close(fd);
+	errno = err;
+	return err ? -1 : fd;
 }
 
 bool mirror_watched(void)

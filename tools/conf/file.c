@@ -15,6 +15,7 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -347,5 +348,20 @@ int file_remove(const char *path, const char *as)
 	if (as ? rename(path, as) : unlink(path))
 		return errno;
 	file_sync_dir(path);
+	return 0;
+}
+
+int file_lock(int fd, bool dir, int seconds)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+	int64_t end = sysfs_now() + seconds * 1000000LL;
+
+	while (dir ? flock(fd, LOCK_EX | LOCK_NB) : fcntl(fd, F_SETLK, &lock)) {
+		if (errno != EAGAIN && errno != EACCES)
+			return errno;
+		if (sysfs_now() >= end)
+			return EAGAIN;
+		usleep(50000);
+	}
 	return 0;
 }

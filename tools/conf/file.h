@@ -58,6 +58,11 @@ void file_free(struct file_text *f);
 int file_replace(const char *path, const char *text, size_t len);
 char *file_dir_of(const char *path);	/* of a file; allocated */
 void file_mkdirs(const char *path);	/* those that lead to it, as far as that can be done */
+/*
+ * Lock an open file, for the process; or a directory (@dir), for all who share @fd. 0 or errno;
+ * EAGAIN: another one has had it for @seconds.
+ */
+int file_lock(int fd, bool dir, int seconds);
 /* Remove @path, or rename it to @as if that is not NULL. 0 or errno. */
 int file_remove(const char *path, const char *as);
 

@@ -8,9 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/conf/file.h"
 #include "tools/conf/maps_saved.h"
@@ -53,13 +51,6 @@ static int store_lock_open(const char *file, char **path, bool *own)
 	return fd;
 }
 
-static bool store_lock_try(int fd, bool own)
-{
-	struct flock lock = { .l_type = F_WRLCK };
-
-	return own ? !flock(fd, LOCK_EX | LOCK_NB) : !fcntl(fd, F_SETLK, &lock);
-}
-
 /* "process 12 (ibnbd maps save --all)", as far as it can be known. Allocated. */
 static char *store_lock_holder(int fd, pid_t *pid)
 {
@@ -94,33 +85,25 @@ static int store_lock_held(int fd, const char *path)
 			 say_hint("try again when it has ended: fuser -v %s", path);
 }
 
-/* Sets *@fd, which holds the lock until it is closed; -1 in a dry run. Returns the exit status. */
+/*
+ * Sets *@fd, which holds the lock, if the exit status is 0, until it is closed; -1 in a dry run.
+ */
 static int store_lock(const char *file, int *fd)
 {
 	char *maps __free(free) = file ? say_dup(file) : sysfs_root(MAPS_DIR "/" MAPS_MAIN),
 	     *path __free(free) = NULL;
-	const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
-	unsigned int tries = STORE_PATIENCE * 20;
-	int rc = SAY_DONE;
-	bool own, got;
+	bool own;
+	int err;
 
 	*fd = -1;
 	if (sysfs_dry_run)
 		return SAY_DONE;
 	file_mkdirs(maps);
 	*fd = store_lock_open(file, &path, &own);
-	for (got = *fd >= 0 && store_lock_try(*fd, own);
-	     !got && *fd >= 0 && (errno == EAGAIN || errno == EACCES) && tries; tries--) {
-		nanosleep(&pause, NULL);
-		got = store_lock_try(*fd, own);
-	}
-	if (!got)
-		rc = tries ? store_failed(path, "cannot be locked", errno) : store_lock_held(*fd, path);
-	if (!got && *fd >= 0) {
-		close(*fd);
-		*fd = -1;
-	}
-	return rc;
+	err = *fd < 0 ? errno : file_lock(*fd, own, STORE_PATIENCE);
+	if (err == EAGAIN)
+		return store_lock_held(*fd, path);
+	return err ? store_failed(path, "cannot be locked", err) : SAY_DONE;
 }
 
 static void store_reload(bool reload)
