@@ -13,7 +13,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/conf/mapopt_format.h"
 #include "tools/host/host.h"
@@ -321,7 +320,7 @@ int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char 
 
 /* ---- unmap ---- */
 
-static const struct timespec mapping_step = { .tv_nsec = 10000000 };
+#define MAPPING_STEP	10000	/* µs */
 
 static bool mapping_is_going(const struct state_dev *d)
 {
@@ -347,7 +346,7 @@ static int mapping_order(const struct state_dev *d, const char *word, int wait)
 	if (!pid)
 		_exit(sysfs_write(d->dir, MAPPING_UNMAP, word));
 	while (!(got = waitpid(pid, &status, WNOHANG)) && (tries-- > 0 || !mapping_is_going(d)))
-		nanosleep(&mapping_step, NULL);
+		usleep(MAPPING_STEP);
 	if (!got) {
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
@@ -374,7 +373,7 @@ static int mapping_wait_gone(const struct state_dev *d, int wait)
 	bool there;
 
 	while ((there = sysfs_exists(own)) && tries-- > 0)
-		nanosleep(&mapping_step, NULL);
+		usleep(MAPPING_STEP);
 	return there ? mapping_still_there(d, wait) : SAY_DONE;
 }
 
@@ -390,7 +389,6 @@ static void mapping_tell_users(const struct state_dev *d)
 
 static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 {
-	const struct timespec step = { .tv_nsec = 100000000 };
 	char *said __free(free) = NULL;
 	int err, tries = MAPPING_RETRIES;
 
@@ -400,7 +398,7 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 	 */
 	while ((err = mapping_order(d, force ? "force" : "normal", wait)) == EBUSY && tries-- > 0 &&
 	       !mapping_built_upon(d))
-		nanosleep(&step, NULL);
+		usleep(100000);
 	if (!err)
 		return SAY_DONE;
 	if (err == ETIMEDOUT)

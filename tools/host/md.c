@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/host/md.h"
 #include "tools/host/sysfs.h"
@@ -115,7 +114,6 @@ static void md_tell(const char *const words[])
 static int md_wait(pid_t pid, int out, char *said, int64_t end)
 {
 	struct pollfd p = { .fd = out, .events = POLLIN };
-	const struct timespec step = { .tv_nsec = 10000000 };
 	int status = -1, tries;
 	size_t len = 0;
 	ssize_t n = 1;
@@ -132,7 +130,7 @@ static int md_wait(pid_t pid, int out, char *said, int64_t end)
 	}
 	kill(pid, SIGKILL);
 	for (tries = 0; tries < 100 && !waitpid(pid, &status, WNOHANG); tries++)
-		nanosleep(&step, NULL);
+		usleep(10000);
 	snprintf(said + len, MD_SAID - len, "no end after %d seconds", MD_SECONDS);
 	return -1;
 }

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
 #include "tools/host/mapping.h"
 #include "tools/out/say.h"
 
 #define SETTLE_WAIT	10	/* seconds */
-#define SETTLE_STEP	10	/* ms */
+#define SETTLE_STEP	10000	/* µs */
 
 /* A disk or partition, and its record as it was. */
 struct settle_dev {
@@ -188,7 +188,6 @@ static bool settle_gone_now(struct settle_dev *d)
 static void settle_wait(struct settle *s, size_t nr, bool (*done)(struct settle_dev *d),
 			const char *what)
 {
-	const struct timespec step = { .tv_nsec = SETTLE_STEP * 1000000 };
 	int64_t end = sysfs_now() + SETTLE_WAIT * 1000000;
 	size_t i = 0;
 
@@ -196,7 +195,7 @@ static void settle_wait(struct settle *s, size_t nr, bool (*done)(struct settle_
 		if (done(&s->list[i]))
 			i++;
 		else
-			nanosleep(&step, NULL);
+			usleep(SETTLE_STEP);
 	}
 	if (i < nr) {
 		say_warn("/dev/%s: udev has not %s after %d seconds", s->list[i].kname, what,
