@@ -124,14 +124,13 @@ static bool conf_is_made(const char *name, const char *server)
 	       strspn(at - 8, "0123456789abcdef") == 8;
 }
 
-static bool conf_has_device(const char *session, const char *device_path)
+char *maps_kname(const char *session, const char *device_path)
 {
-	char link[IBNBD_LINKNAME_MAX], *path __free(free) = NULL, *kname __free(free) = NULL;
+	char link[IBNBD_LINKNAME_MAX], *path __free(free) = NULL;
 
 	ibnbd_linkname_dev(device_path, session, link, sizeof(link));
 	path = sysfs_path("class/ibnbd-client/ctl/devices/%s", link);
-	kname = sysfs_link(path);
-	return kname;
+	return sysfs_link(path);
 }
 
 /*
@@ -146,11 +145,13 @@ static const char *conf_live(char *const *sessions, char names[][IBNBD_NAME_LEN]
 	size_t i, j, rank, least = SIZE_MAX;
 
 	for (i = 0; sessions[i]; i++) {
+		char *kname __free(free) = maps_kname(sessions[i], device_path);
+
 		for (j = 0; j < nr && strcmp(sessions[i], names[j]); j++)
 			;
 		if (j == nr && !conf_is_made(sessions[i], server))
 			continue;
-		rank = conf_has_device(sessions[i], device_path) ? j : j + nr + 1;
+		rank = kname ? j : j + nr + 1;
 		if (rank < least) {
 			least = rank;
 			best = sessions[i];

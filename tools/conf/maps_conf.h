@@ -197,6 +197,8 @@ struct maps_entry *maps_find_device(struct maps *m, const char *session, const c
 int64_t maps_start_timeout(const struct maps_entry *e);
 /* The entry as one line, without newline. Allocated. */
 char *maps_line(const struct maps_entry *e);
+/* What the kernel calls the disk of this mapping, allocated; NULL: it is not mapped. */
+char *maps_kname(const char *session, const char *device_path);
 /*
  * Make the session name for "-": HOST-MACHINE@SERVER. While a session lives that was made for this
  * server, by an earlier version or when the host had another name or id, it is that one, and first

@@ -243,14 +243,6 @@ int mapping_resolve(struct ibnbd_map *map, char *const *host, size_t nr_hosts, c
 	return rc;
 }
 
-static char *mapping_disk(const struct ibnbd_map *map)
-{
-	char *link __free(free) = state_dev_link(map->sessname, map->device_path),
-	     *path __free(free) = sysfs_path("%s/devices/%s", STATE_CLIENT, link);
-
-	return sysfs_link(path);
-}
-
 /* The driver does not know that `path=A,B` may have been meant as two paths. */
 static char *mapping_why(const struct ibnbd_map *map, const char *ctl, int err)
 {
@@ -284,7 +276,7 @@ static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why
 	}
 	if (sysfs_dry_run)
 		return SAY_DONE;
-	*kname = mapping_disk(map);
+	*kname = maps_kname(map->sessname, map->device_path);
 	if (!*kname) {
 		*why = say_dup("the driver took it, but the device is not there any more");
 		return SAY_FAILED;
