@@ -3,17 +3,7 @@
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 
-#define VALUE_DIGITS	15	/* no sum of these overflows */
-
-static size_t value_digits(const char *s, int64_t *n)
-{
-	size_t i;
-
-	*n = 0;
-	for (i = 0; i < VALUE_DIGITS && s[i] >= '0' && s[i] <= '9'; i++)
-		*n = *n * 10 + (s[i] - '0');
-	return i;
-}
+#define VALUE_DIGITS	15	/* of a number of bytes */
 
 bool maps_span(const char *s, int64_t *seconds)
 {
@@ -22,12 +12,13 @@ bool maps_span(const char *s, int64_t *seconds)
 		{ "", 1 },     { "s", 1 },    { "sec", 1 },   { "m", 60 },
 		{ "min", 60 }, { "h", 3600 }, { "hr", 3600 }, { "d", 86400 },
 	};
-	size_t i, n = value_digits(s, seconds);
+	size_t i, n = strspn(s, "0123456789");
 
 	if (!strcmp(s, "infinity")) {
 		*seconds = MAPS_FOREVER;
 		return true;
 	}
+	*seconds = strtoll(s, NULL, 10);
 	for (i = 0; n && n <= 9 && i < ARRAY_SIZE(units); i++) {
 		if (!strcmp(s + n, units[i].unit)) {
 			*seconds *= units[i].factor;
@@ -40,11 +31,12 @@ bool maps_span(const char *s, int64_t *seconds)
 bool maps_size(const char *s, int64_t *bytes)
 {
 	static const char units[] = "KMGTPE";
-	size_t n = value_digits(s, bytes);
+	size_t n = strspn(s, "0123456789");
 	const char *u, *rest = s + n;
 	int64_t factor = 1;
 
-	if (!n)
+	*bytes = strtoll(s, NULL, 10);
+	if (!n || n > VALUE_DIGITS)
 		return false;
 	if (*rest == 's' && !rest[1]) {
 		factor = 512;
