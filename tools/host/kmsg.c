@@ -54,24 +54,25 @@ static char *kmsg_read(void)
 	return buf;
 }
 
-static const char *kmsg_text(const char *line)
+/* The text of the next record, of its first line; NULL: there is none. */
+static const char *kmsg_next(char **rest)
 {
-	const char *text = *line != ' ' ? strchr(line, ';') : NULL;
+	char *line, *text = NULL;
 
+	while (!text && (line = strsep(rest, "\n")))
+		text = *line != ' ' ? strchr(line, ';') : NULL;
 	return text ? text + 1 : NULL;
 }
 
 void mapping_kmsg(FILE *f, size_t nr)
 {
-	char *all __free(free) = kmsg_read(), *line, *save = NULL;
+	char *all __free(free) = kmsg_read(), *rest = all;
 	const char **last __free(free) = say_alloc((nr + 1) * sizeof(*last)), *text;
 	size_t n = 0, i;
 
-	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		text = kmsg_text(line);
-		if (text && (strstr(text, "ibnbd") || strstr(text, "ibtrs")))
+	while ((text = kmsg_next(&rest)))
+		if (strstr(text, "ibnbd") || strstr(text, "ibtrs"))
 			last[n++ % nr] = text;
-	}
 	for (i = n > nr ? n - nr : 0; i < n; i++) {
 		char *undone __free(free) = escape_undo(last[i % nr]),
 		     *shown __free(free) = escape_text(ESCAPE_LINE, undone);
@@ -82,15 +83,13 @@ void mapping_kmsg(FILE *f, size_t nr)
 
 char *mapping_kmsg_find(const char *first, const char *second)
 {
-	char *all __free(free) = kmsg_read(), *line, *save = NULL, *found = NULL;
+	char *all __free(free) = kmsg_read(), *rest = all, *found = NULL;
 	const char *text;
 
-	for (line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *undone __free(free) = NULL;
+	while ((text = kmsg_next(&rest))) {
+		char *undone __free(free) = escape_undo(text);
 
-		text = kmsg_text(line);
-		undone = text ? escape_undo(text) : NULL;
-		if (undone && strstr(undone, first) && (!second || strstr(undone, second))) {
+		if (strstr(undone, first) && (!second || strstr(undone, second))) {
 			free(found);
 			found = say_dup(undone);
 		}
