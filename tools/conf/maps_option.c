@@ -4,6 +4,7 @@
  * a field. A mistake is noted with its place and, if a known word is near, with that word as a
  * suggestion. The entry is then bad, and the caller goes on with the next word.
  */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/host/host.h"
@@ -56,45 +57,14 @@ void maps_bad(struct maps *m, struct maps_entry *e, struct maps_at at, char *msg
 
 /* ---- options of our own ---- */
 
-/*
- * Does the name of a unit end with its kind? systemd ignores a name without it, and says so only in
- * its log.
- */
-static bool option_unit(const char *v)
-{
-	static const char *const kinds[] = {
-		".service", ".target", ".mount", ".automount", ".device", ".socket",
-		".path",    ".timer",  ".swap",	 ".slice",     ".scope",
-	};
-	size_t i, len = strlen(v), n;
-
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		n = strlen(kinds[i]);
-		if (len > n && !strcmp(v + len - n, kinds[i]))
-			return true;
-	}
-	return false;
-}
-
-/* Does a part of the link end like udev's links of partitions, with -partN? */
-static bool option_partition(const char *v)
-{
-	const char *p = v;
-	size_t n;
-
-	while ((p = strstr(p, "-part"))) {
-		p += 5;
-		n = strspn(p, "0123456789");
-		if (n && strchr("/", p[n]))
-			return true;
-	}
-	return false;
-}
+/* systemd ignores the name of a unit without its kind, and says so only in its log. */
+#define OPTION_UNIT \
+	"?*.@(service|target|mount|automount|device|socket|path|timer|swap|slice|scope)"
+/* Not a name below /dev/ibnbd, hidden there, one of ours, or as udev calls a partition. */
+#define OPTION_NO_LINK "@(/*|*/|*//*|.*|*/.*|by-*|*-part+([0-9])?(/*))"
 
 static bool option_value_ok(const struct maps_option *o, const char *v, int64_t *n)
 {
-	const char *p;
-
 	switch (o->kind) {
 	case MAPS_SPAN:
 		return maps_span(v, n);
@@ -103,16 +73,10 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 	case MAPS_NUMBER:
 		return maps_size(v, n) && strspn(v, "0123456789") == strlen(v) && *n <= 1 << 20;
 	case MAPS_LINK:
-		if (*v == '/' || strstr(v, "//") || !strncmp(v, "by-", 3) || !*v ||
-		    v[strlen(v) - 1] == '/' || strlen(v) > 200 || option_partition(v) ||
-		    !maps_made_of(v, "/._-+:@="))
-			return false;
-		for (p = v; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL)
-			if (*p == '.')
-				return false;
-		return true;
+		return *v && strlen(v) <= 200 && maps_made_of(v, "/._-+:@=") &&
+		       fnmatch(OPTION_NO_LINK, v, FNM_EXTMATCH) == FNM_NOMATCH;
 	case MAPS_UNIT:
-		if (!option_unit(v))
+		if (fnmatch(OPTION_UNIT, v, FNM_EXTMATCH))
 			return false;
 		/* fall through */
 	default:

@@ -4,6 +4,7 @@
  * mistakes are found in one pass. If the module has pure code to check a value, the same code
  * checks it here. The caller decides what a mistake means; the values of good lines are kept.
  */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ibnbd/logic/export.h"
@@ -32,32 +33,19 @@ static char *server_number(const char *s, int64_t max, const char *expected)
 	return digits && maps_size(s, &n) && n > 0 && n <= max ? NULL : say_dup(expected);
 }
 
-/* Is @s one of the words, which stand between '|'? */
-static bool server_one_of(const char *s, const char *words)
-{
-	size_t len;
-
-	for (; *words; words += len + (words[len] != 0)) {
-		len = strcspn(words, "|");
-		if (strlen(s) == len && !strncmp(s, words, len))
-			return true;
-	}
-	return false;
-}
-
 /* What a value is, if it is one of some words, or a number from 1 to @max; and how that is said. */
 static const struct server_rule {
 	const char *words;
 	int64_t max;
 	const char *expected;
 } server_rules[SERVER_NR_KEYS] = {
-	[SERVER_auth] = { "off|optional|required", 0, "off, optional or required is expected" },
-	[SERVER_policy] = { "optional|required", 0, "optional or required is expected" },
+	[SERVER_auth] = { "@(off|optional|required)", 0, "off, optional or required is expected" },
+	[SERVER_policy] = { "@(optional|required)", 0, "optional or required is expected" },
 	[SERVER_port_nr] = { NULL, 65535, "a number from 1 to 65535 is expected" },
 	[SERVER_max_maps] = { NULL, 1 << 20, "a number from 1 to 1048576 is expected" },
-	[SERVER_copy] = { "auto|always|never", 0, "auto, always or never is expected" },
-	[SERVER_io_mode] = { "auto|blockio|fileio", 0, "auto, blockio or fileio is expected" },
-	[SERVER_file_block] = { "512|1024|2048|4096", 0, "512, 1024, 2048 or 4096 is expected" },
+	[SERVER_copy] = { "@(auto|always|never)", 0, "auto, always or never is expected" },
+	[SERVER_io_mode] = { "@(auto|blockio|fileio)", 0, "auto, blockio or fileio is expected" },
+	[SERVER_file_block] = { "@(512|1024|2048|4096)", 0, "512, 1024, 2048 or 4096 is expected" },
 };
 
 /* NULL = fine, or why not. Allocated. */
@@ -74,7 +62,7 @@ static char *server_refused(enum server_key_id id, char **value)
 	if (rule->max)
 		return server_number(v, rule->max, rule->expected);
 	if (rule->words)
-		return server_one_of(v, rule->words) ? NULL : say_dup(rule->expected);
+		return fnmatch(rule->words, v, FNM_EXTMATCH) ? say_dup(rule->expected) : NULL;
 	switch (id) {
 	case SERVER_dev_search_path:
 		return ibnbd_export_search_check(v, strlen(v), &why) ? say_dup(why) : NULL;
@@ -90,8 +78,8 @@ static char *server_refused(enum server_key_id id, char **value)
 			       NULL :
 			       say_dup("an absolute path is expected, or none");
 	default:
-		on = server_one_of(v, "yes|on|true|1|Y|y");
-		if (!on && !server_one_of(v, "no|off|false|0|N|n"))
+		on = !fnmatch("@(yes|on|true|1|Y|y)", v, FNM_EXTMATCH);
+		if (!on && fnmatch("@(no|off|false|0|N|n)", v, FNM_EXTMATCH))
 			return say_dup("yes or no is expected");
 		free(*value);
 		*value = say_dup(on ? "Y" : "N");
