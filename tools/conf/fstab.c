@@ -336,18 +336,16 @@ static void fstab_line(struct fstab *t, size_t file, const char *source, const c
 
 static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
 {
-	const char *text = said->files[file].text;
-	char *msg;
+	const char *text = said->files[file].text, *name;
 	size_t i, n;
+	char *msg;
+	u32 code;
 
 	for (i = off; i < off + len; i++) {
-		msg = maps_unseen(text + i, off + len - i, &n);
-		if (text[i] == '\r' && i + 1 < off + len) {
-			msg = maps_control(text[i]);
-			n = 1;
-		}
-		if (!msg)
+		if (text[i] == '\r' ? i + 1 == off + len :
+				      !ibnbd_unseen(text + i, off + len - i, &code, &name))
 			continue;
+		msg = maps_odd(text + i, off + len - i, &n);
 		maps_warn(said, (struct maps_at){ file, i, n }, msg,
 			  say_dup("blanks and tabs separate words; this is read as a part of one"));
 		return;

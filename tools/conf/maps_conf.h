@@ -230,12 +230,11 @@ void maps_words_free(struct maps_words *w);
 /* Are there NULs among these bytes? They are noted as one mistake. */
 bool maps_nul(struct maps *m, size_t file, size_t off, size_t len);
 /*
- * Is there an invisible character at @s, or one that looks like a blank (ibnbd/logic/text.h)?
- * Returns it in words, allocated, and its length in @n. NULL = it is none.
+ * Is there an invisible character at @s, or one that looks like a blank (ibnbd/logic/text.h), a
+ * control character, or a byte that is not UTF-8? Returns it in words, allocated; NULL: no. @n gets
+ * its length, which is 1 of the last two kinds only.
  */
-char *maps_unseen(const char *s, size_t left, size_t *n);
-/* A control character in words. Allocated. */
-char *maps_control(char c);
+char *maps_odd(const char *s, size_t left, size_t *n);
 
 /*
  * maps_option.c: read one word after the first three, or a word that is the value of @key. Both

@@ -14,20 +14,23 @@ void maps_words_free(struct maps_words *w)
 	free(w->t);
 }
 
-char *maps_unseen(const char *s, size_t left, size_t *n)
+char *maps_odd(const char *s, size_t left, size_t *n)
 {
+	unsigned char c = (unsigned char)*s;
 	const char *name;
-	uint32_t code;
+	u32 code;
 
 	*n = ibnbd_unseen(s, left, &code, &name);
-	return *n ? say_fmt("a character that is not seen: %s, U+%04X", name, code) : NULL;
-}
-
-char *maps_control(char c)
-{
+	if (*n)
+		return say_fmt("a character that is not seen: %s, U+%04X", name, code);
+	*n = ibtrs_utf8(s, left, &code);
+	if (!*n) {
+		*n = 1;
+		return say_fmt("byte 0x%02x is not UTF-8", c);
+	}
 	if (c == '\r')
 		return say_dup("a carriage return that is not at the end of its line");
-	return say_fmt("control character 0x%02x", (unsigned char)c);
+	return c < 0x20 || c == 0x7f ? say_fmt("control character 0x%02x", c) : NULL;
 }
 
 static size_t lex_eol(const struct maps_file *f, size_t off)
@@ -100,29 +103,18 @@ static void lex_wrong_byte(struct lex *l, size_t off, size_t len, char *msg, cha
 static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool *copy)
 {
 	const char *s = l->m->files[l->file].text + off;
-	unsigned char c = (unsigned char)*s;
-	size_t n = 1, unseen;
-	char *msg;
-	u32 code;
+	size_t n = 1;
+	/* maps_nul() tells of a NUL */
+	char *msg = *s ? maps_odd(s, eol - off, &n) : NULL;
 
-	*copy = false;
-	if (!c)
-		return 1;	/* maps_nul() has said so */
-	if (c < 0x20 || c == 0x7f) {
-		lex_wrong_byte(l, off, 1, maps_control(*s), NULL);
-		return 1;
-	}
-	n = ibtrs_utf8(s, eol - off, &code);
-	if (!n) {
-		lex_wrong_byte(l, off, 1, say_fmt("byte 0x%02x is not UTF-8", c), NULL);
-		return 1;
-	}
-	*copy = true;
-	msg = quoted ? NULL : maps_unseen(s, eol - off, &unseen);
-	if (msg)
+	*copy = *s && (!msg || n > 1);
+	if (msg && *copy && quoted)
+		free(msg);
+	else if (msg)
 		lex_wrong_byte(
 			l, off, n, msg,
-			say_dup("blanks and tabs separate words; a word that needs this character stands in \"quotes\""));
+			*copy ? say_dup("blanks and tabs separate words; a word that needs this character stands in \"quotes\"") :
+				NULL);
 	return n;
 }
 
@@ -133,16 +125,17 @@ static size_t lex_char(struct lex *l, size_t off, size_t eol, bool quoted, bool 
 static void lex_comment(struct lex *l, size_t off, size_t end)
 {
 	const char *text = l->m->files[l->file].text, *name;
-	size_t n, len;
+	char *msg;
+	size_t n;
 	u32 code;
 
 	l->w->comment = (struct maps_at){ l->file, off, end - off };
 	for (; off < end; off++) {
-		len = ibnbd_unseen_line(text + off, end - off, &code, &name);
-		if (len || text[off] == '\r')
-			lex_wrong_byte(l, off, len ? len : 1,
-				       len ? maps_unseen(text + off, len, &n) : maps_control('\r'),
-				       say_dup("the comment goes on behind it; begin a new line"));
+		if (text[off] != '\r' && !ibnbd_unseen_line(text + off, end - off, &code, &name))
+			continue;
+		msg = maps_odd(text + off, end - off, &n);
+		lex_wrong_byte(l, off, n, msg,
+			       say_dup("the comment goes on behind it; begin a new line"));
 	}
 }
 

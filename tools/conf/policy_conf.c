@@ -16,24 +16,11 @@
 #include "tools/host/sysfs.h"
 #include "tools/out/say.h"
 
-/*
- * Name the wrong character: the module's message does not. NULL = the mistake is not a character.
- */
-static char *policy_character(const char *at, size_t len)
-{
-	unsigned char c = (unsigned char)*at;
-	size_t n;
-	char *msg = maps_unseen(at, len, &n);
-
-	if (msg || len != 1 || (c >= 0x20 && c < 0x7f))
-		return msg;
-	return c < 0x80 ? maps_control(*at) : say_fmt("byte 0x%02x is not UTF-8", c);
-}
-
 static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_fault *f)
 {
 	const struct maps_file *file = &c->m->files[0];
 	const char *at = file->text + f->at, *nl;
+	size_t n;
 	char *msg;
 
 	if (!f->line) {
@@ -44,7 +31,8 @@ static void policy_mistake(struct policy_conf *c, const struct ibnbd_policy_faul
 	nl = memchr(at, '\n', file->len - f->at);
 	if (maps_nul(c->m, 0, f->at, nl ? (size_t)(nl - at) : file->len - f->at))
 		return;
-	msg = f->len ? policy_character(at, f->len) : NULL;
+	/* The module's message does not name a wrong character. */
+	msg = f->len ? maps_odd(at, f->len, &n) : NULL;
 	if (!msg)
 		msg = f->len ? say_fmt("\"%.*s\": %s", (int)f->len, at, f->why) : say_dup(f->why);
 	maps_error(c->m, (struct maps_at){ 0, f->at, f->len }, msg, say_dup(f->hint));
