@@ -209,13 +209,13 @@ static char *fstab_real(const char *path)
 }
 
 /*
- * The use whose mount point, or mapping, this path needs. NULL: none. The root file system is there
- * before all else.
+ * The mount point, or mapping, of @uses that this path needs, allocated. NULL: none. The root file
+ * system is there before all else.
  */
-static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char *path)
+static char *fstab_on(const struct fstab_use *uses, const char *path)
 {
-	const struct fstab_use *u, *found = NULL;
-	char *real __free(free) = fstab_real(path);
+	const struct fstab_use *u;
+	char *real __free(free) = fstab_real(path), *found = NULL;
 
 	for (u = uses; u->file && !found; u++) {
 		char *at __free(free) = strchr(u->target, '/') ?
@@ -224,73 +224,65 @@ static const struct fstab_use *fstab_on(const struct fstab_use *uses, const char
 
 		if (*at == '/' && at[strspn(at, "/")] &&
 		    (sysfs_below(path, at) || sysfs_below(real, at)))
-			found = u;
+			found = say_dup(u->target);
 	}
 	return found;
 }
 
 /*
- * Finds what a path in @text, a list with colons, depends on: a mount of ours, or one of our disks
- * itself, with *@disk. A key of crypttab is PATH:DEVICE.
+ * What a path in @text, a list with colons, depends on, allocated: a mount of ours, or one of our
+ * disks itself. A key of crypttab is PATH:DEVICE.
  */
-static const struct fstab_use *fstab_list(const struct fstab *t, const char *text, char **disk)
+static char *fstab_list(const struct fstab *t, const char *text)
 {
-	char *list __free(free) = say_dup(text), *path, *save = NULL, *hash;
-	const struct fstab_use *on = NULL;
+	char *list __free(free) = say_dup(text), *path, *save = NULL, *hash, *via = NULL;
 
-	for (path = strtok_r(list, ":", &save); path && !on && !*disk;
-	     path = strtok_r(NULL, ":", &save)) {
+	for (path = strtok_r(list, ":", &save); path && !via; path = strtok_r(NULL, ":", &save)) {
 		hash = strchr(path, '#');	/* bindfs#/a */
 		if (*path != '/' && hash)
 			path = hash + 1;
 		fstab_plain_path(path);
 		if (fstab_ours(t->m, path))
-			*disk = say_dup(path);
+			via = say_dup(path);
 		else if (*path == '/')
-			on = fstab_on(t->uses, path);
+			via = fstab_on(t->uses, path);
 	}
-	return on;
+	return via;
 }
 
-static const struct fstab_use *fstab_needs(const struct fstab *t, const struct fstab_row *r,
-					   char **disk)
+static char *fstab_needs(const struct fstab *t, const struct fstab_row *r)
 {
-	const struct fstab_use *on = fstab_list(t, r->use.source, disk);
 	char *options __free(free) = say_dup(r->options), *word, *rest = options,
-	     *parent __free(free) = NULL;
+	     *parent __free(free) = say_dup(r->use.target), *slash = strrchr(parent, '/'),
+	     *via = fstab_list(t, r->use.source);
 
-	if (!on && !*disk && r->key)
-		on = fstab_list(t, r->key, disk);
-	while (!on && !*disk && (word = strsep(&rest, ",")))
-		for (size_t i = 0; i < ARRAY_SIZE(fstab_paths) && !on && !*disk; i++)
+	if (!via && r->key)
+		via = fstab_list(t, r->key);
+	while (!via && (word = strsep(&rest, ",")))
+		for (size_t i = 0; i < ARRAY_SIZE(fstab_paths) && !via; i++)
 			if (!strncmp(word, fstab_paths[i], strlen(fstab_paths[i])))
-				on = fstab_list(t, word + strlen(fstab_paths[i]), disk);
-	parent = say_dup(r->use.target);
-	if (!on && !*disk && strrchr(parent, '/') > parent) {
-		*strrchr(parent, '/') = 0;
-		on = fstab_on(t->uses, parent);
+				via = fstab_list(t, word + strlen(fstab_paths[i]));
+	if (!via && slash > parent) {
+		*slash = 0;
+		via = fstab_on(t->uses, parent);
 	}
-	return on;
+	return via;
 }
 
 /* Add what needs the mounts in @uses, then what needs that, until there is no more. */
 static void fstab_follow(struct fstab *t)
 {
-	const struct fstab_use *on;
-	char *disk;
 	bool more;
 
 	do {
 		more = false;
 		for (size_t i = 0; i < t->nr_rows; i++) {
 			struct fstab_row *r = &t->row[i];
+			char *via = r->use.file ? fstab_needs(t, r) : NULL;
 
-			disk = NULL;
-			on = r->use.file ? fstab_needs(t, r, &disk) : NULL;
-			if (!on && !disk)
-				continue;
-			fstab_add(t, &r->use, disk ? disk : say_dup(on->target));
-			more = true;
+			if (via)
+				fstab_add(t, &r->use, via);
+			more |= via != NULL;
 		}
 	} while (more);
 }
