@@ -3,6 +3,7 @@
  * md arrays in sysfs, and mdadm as a program with a deadline: a member whose path is lost meanwhile
  * may keep it for ever.
  */
+#include <libmount.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -45,16 +46,13 @@ bool md_runs(const char *md)
 	return state && strcmp(state, "inactive") && strcmp(state, "clear");
 }
 
-/* Is @word in its state, as in "in_sync,failfast"? */
+/* Is @word in its state, as in "in_sync,failfast"? That is written as mount options are. */
 static bool md_has(const char *md, const char *kname, const char *word)
 {
 	char *file __free(free) = say_fmt("dev-%s/state", kname),
-	     *state __free(free) = md_attr(md, file), *save = NULL, *at;
-	bool has = false;
+	     *state __free(free) = md_attr(md, file);
 
-	for (at = state ? strtok_r(state, ",", &save) : NULL; at; at = strtok_r(NULL, ",", &save))
-		has |= !strcmp(at, word);
-	return has;
+	return state && !mnt_optstr_get_option(state, word, NULL, NULL);
 }
 
 enum mirror_md md_member(const char *md, const char *kname)

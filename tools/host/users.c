@@ -13,6 +13,7 @@
  * For a disk that clients have open, processes are not counted: programs read disks at any time.
  * Such a disk may be a partition. Then the whole disk is checked too, but not its other partitions.
  */
+#include <fnmatch.h>
 #include <libmount.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -204,13 +205,10 @@ static bool users_waits(const struct users_ns *ns, const char *path)
 
 static bool users_is_remote(struct libmnt_fs *fs)
 {
-	static const char *const types[] = { "fuse", "ceph", "lustre", "autofs", "virtiofs" };
 	const char *type = mnt_fs_get_fstype(fs);
 
-	for (size_t i = 0; type && i < ARRAY_SIZE(types); i++)
-		if (!strncmp(type, types[i], strlen(types[i])))
-			return true;
-	return mnt_fs_is_netfs(fs);
+	return mnt_fs_is_netfs(fs) ||
+	       (type && !fnmatch("@(fuse|ceph|lustre|autofs|virtiofs)*", type, FNM_EXTMATCH));
 }
 
 static void users_place(struct users_ns *ns, struct libmnt_fs *fs)
