@@ -457,26 +457,27 @@ static void users_tell_kept(struct users *u)
 enum users_where { USERS_HERE, USERS_ALL_MOUNTS, USERS_FILES };
 
 /* USERS_ALL_MOUNTS: the mounts of all namespaces, if ours shows no user; USERS_FILES: all. */
-static void users_find(struct users *u, const char *dir, enum users_where where)
+static struct users users_find(const char *dir, enum users_where where)
 {
 	char *self __free(free) = sysfs_root("/proc/self");
 	struct libmnt_table *table = users_table(self);
+	struct users u = { .list = say_alloc(sizeof(char *)),
+			   .end = sysfs_now() + USERS_TIME * 1000000 };
 
-	*u = (struct users){ .list = say_alloc(sizeof(char *)),
-			     .end = sysfs_now() + USERS_TIME * 1000000 };
-	users_new_ns(u, table, users_ns_ino(self));
-	users_walk(u, dir, 0);
-	users_whole(u, dir);
-	users_loops(u);
-	users_btrfs(u);
-	users_mounts(u, table, NULL);
-	users_swap(u);
+	users_new_ns(&u, table, users_ns_ino(self));
+	users_walk(&u, dir, 0);
+	users_whole(&u, dir);
+	users_loops(&u);
+	users_btrfs(&u);
+	users_mounts(&u, table, NULL);
+	users_swap(&u);
 	mnt_unref_table(table);
-	if (where == USERS_FILES || (where == USERS_ALL_MOUNTS && !u->nr))
-		users_processes(u, where == USERS_FILES);
+	if (where == USERS_FILES || (where == USERS_ALL_MOUNTS && !u.nr))
+		users_processes(&u, where == USERS_FILES);
+	return u;
 }
 
-static void users_free(struct users *u)
+static void users_free_at(struct users *u)
 {
 	for (size_t i = 0; i < u->nr_ns; i++) {
 		for (size_t j = 0; j < u->ns[i].nr; j++)
@@ -492,21 +493,19 @@ static void users_free(struct users *u)
 	free(u->mates.list);
 }
 
-/* The list, without all else that was found. */
+/* The list, which is not freed with all else that was found. */
 static char **users_taken(struct users *u)
 {
 	char **list = u->list;
 
 	u->list = NULL;
-	users_free(u);
 	return list;
 }
 
 char **mapping_users(const struct state_dev *d)
 {
-	struct users u;
+	struct users u __free(users_free) = users_find(d->dir, USERS_FILES);
 
-	users_find(&u, d->dir, USERS_FILES);
 	if (!u.nr)
 		users_tell_kept(&u);
 	return users_taken(&u);
@@ -514,9 +513,8 @@ char **mapping_users(const struct state_dev *d)
 
 char **mapping_disk_users(const char *dir)
 {
-	struct users u;
+	struct users u __free(users_free) = users_find(dir, USERS_ALL_MOUNTS);
 
-	users_find(&u, dir, USERS_ALL_MOUNTS);
 	return users_taken(&u);
 }
 
@@ -531,27 +529,21 @@ char **mapping_file_users(const char *entry)
 
 bool mapping_built_upon(const struct state_dev *d)
 {
-	struct users u;
+	struct users u __free(users_free) = users_find(d->dir, USERS_ALL_MOUNTS);
 
-	users_find(&u, d->dir, USERS_ALL_MOUNTS);
-	users_free(&u);
 	return u.nr;
 }
 
 bool mapping_only_udev(const struct state_dev *d)
 {
-	struct users u;
+	struct users u __free(users_free) = users_find(d->dir, USERS_FILES);
 
-	users_find(&u, d->dir, USERS_FILES);
-	users_free(&u);
 	return u.nr && u.nr == u.nr_udev;
 }
 
 bool mapping_vital(const struct state_dev *d)
 {
-	struct users u;
+	struct users u __free(users_free) = users_find(d->dir, USERS_HERE);
 
-	users_find(&u, d->dir, USERS_HERE);
-	users_free(&u);
 	return u.vital;
 }
