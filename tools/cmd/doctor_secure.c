@@ -15,35 +15,29 @@
 static struct file_text secure_read(const char *name)
 {
 	char *path __free(free) = sysfs_root("%s", name);
-	struct file_text f;
 
-	file_read(path, FILE_HOSTS, false, &f);
-	return f;
+	return file_read(path, FILE_HOSTS, false);
 }
 
 bool secure_boot(void)
 {
-	struct file_text f =
+	struct file_text f __free(file_free) =
 		secure_read(SECURE_EFI "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
-	bool on = f.text && f.len >= 5 && f.text[4] == 1;	/* attributes come first */
 
-	file_free(&f);
-	return on;
+	return f.text && f.len >= 5 && f.text[4] == 1;	/* attributes come first */
 }
 
 /* Is the certificate in this variable of the firmware? */
 static bool secure_has(const char *variable, const struct file_text *key)
 {
-	struct file_text f = secure_read(variable);
-	bool has = f.text && memmem(f.text, f.len, key->text, key->len);
+	struct file_text f __free(file_free) = secure_read(variable);
 
-	file_free(&f);
-	return has;
+	return f.text && memmem(f.text, f.len, key->text, key->len);
 }
 
 bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 {
-	struct file_text key;
+	struct file_text key __free(file_free) = { 0 };
 	bool has, known;
 	char *hint;
 
@@ -74,7 +68,6 @@ bool secure_finds(struct doctor *d, const char *refusal, const char *rebuild)
 			    "Secure Boot is on: modules without an enrolled key are refused");
 	else
 		free(hint);
-	file_free(&key);
 	return true;
 }
 

@@ -242,42 +242,42 @@ static void file_absent(const char *path, struct file_text *out, int err)
 		file_unreadable(out, err);
 }
 
-void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out)
+struct file_text file_read(const char *path, enum file_whose whose, bool named)
 {
 	int fd __free(say_close) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char *why, *hint __free(free) = NULL;
+	struct file_text out = { 0 };
 	const char *kind;
 	struct stat st;
 
-	memset(out, 0, sizeof(*out));
 	if (fd < 0) {
-		file_absent(path, out, errno);
+		file_absent(path, &out, errno);
 	} else if (fstat(fd, &st)) {
-		file_unreadable(out, errno);
+		file_unreadable(&out, errno);
 	} else if ((kind = file_kind(fd, &st, named))) {
-		file_refuse(out, say_fmt("cannot be read: %s", kind), NULL);
+		file_refuse(&out, say_fmt("cannot be read: %s", kind), NULL);
 	} else {
 		if (S_ISFIFO(st.st_mode))
 			fcntl(fd, F_SETFL, 0);
-		file_take(fd, &st, out);
+		file_take(fd, &st, &out);
 	}
-	if (out->state != FILE_THERE || whose == FILE_HOSTS || !S_ISREG(st.st_mode))
-		return;
+	if (out.state != FILE_THERE || whose == FILE_HOSTS || !S_ISREG(st.st_mode))
+		return out;
 	why = file_rights(&st, "it", path, &hint);
 	if (!why && whose == FILE_SECRET)
 		why = file_readers(&st, path, &hint);
 	if (!why)
 		why = file_distrust(path, &hint);
 	if (why)
-		file_refuse(out, why, hint);
+		file_refuse(&out, why, hint);
+	return out;
 }
 
-void file_free(struct file_text *f)
+void file_free(struct file_text f)
 {
-	file_wipe(f);
-	free(f->why);
-	free(f->hint);
-	memset(f, 0, sizeof(*f));
+	file_wipe(&f);
+	free(f.why);
+	free(f.hint);
 }
 
 /* ---- writing ---- */

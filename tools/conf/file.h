@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "tools/out/say.h"
 
 /* Bytes. A longer file is refused, never cut: its beginning alone may mean something else. */
 #define FILE_MAX	(16u << 20)
@@ -48,8 +49,9 @@ struct file_text {
  * Never waits for what a FIFO or a device might say. A link to /dev/null is an empty file. Free the
  * result with file_free(), which wipes the text: it may be a key.
  */
-void file_read(const char *path, enum file_whose whose, bool named, struct file_text *out);
-void file_free(struct file_text *f);
+struct file_text file_read(const char *path, enum file_whose whose, bool named);
+void file_free(struct file_text f);
+DEFINE_FREE(file_free, struct file_text)
 
 /*
  * Write the whole file or nothing: a temporary file beside it, fsync, rename. A link stays, and the

@@ -353,11 +353,10 @@ static char *fstab_lines(struct maps *said, const char *name, size_t *file, size
 {
 	char *path __free(free) = sysfs_root("%s", name), *text = NULL, *line, *end, *nl;
 	const struct maps_file *m;
-	struct file_text f;
+	struct file_text f __free(file_free) = file_read(path, FILE_HOSTS, false);
 
 	*file = said->nr_files;
 	*len = 0;
-	file_read(path, FILE_HOSTS, false, &f);
 	if (f.state == FILE_ABSENT)
 		return NULL;
 	maps_add_file(said, path, f.text ? f.text : "", f.len);

@@ -34,25 +34,20 @@ void key_guard(void)
 int key_look(const char *name, bool next, u8 *key, char **said, char **hint)
 {
 	char *path __free(free) = key_path(name, next);
-	const char *why = NULL;
-	struct file_text f;
-	int err = 0;
+	struct file_text f __free(file_free) = { 0 };
+	const char *why;
 
 	key_guard();
 	*said = *hint = NULL;
-	file_read(path, FILE_SECRET, false, &f);
-	if (f.state == FILE_ABSENT) {
-		err = ENOENT;
-	} else if (f.state == FILE_REFUSED) {
-		*said = say_fmt("%s: %s", path, f.why);
-		*hint = f.hint ? say_dup(f.hint) : NULL;
-		err = EINVAL;
-	} else if ((why = ibtrs_key_parse(f.text, f.len, key))) {
-		*said = say_fmt("%s: %s", path, why);
-		err = EINVAL;
-	}
-	file_free(&f);	/* wipes the text */
-	return err;
+	f = file_read(path, FILE_SECRET, false);
+	if (f.state == FILE_ABSENT)
+		return ENOENT;
+	why = f.state == FILE_REFUSED ? f.why : ibtrs_key_parse(f.text, f.len, key);
+	if (!why)
+		return 0;
+	*said = say_fmt("%s: %s", path, why);
+	*hint = f.hint ? say_dup(f.hint) : NULL;
+	return EINVAL;
 }
 
 int key_read(const char *name, bool next, u8 *key)

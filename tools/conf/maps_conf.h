@@ -184,7 +184,7 @@ size_t maps_add_file(struct maps *m, const char *path, const char *text, size_t 
 /* Refuse the file: nothing of it is used. Takes ownership of both texts. */
 void maps_refuse(struct maps *m, size_t file, char *msg, char *hint);
 struct file_text;
-/* Refuse the file if @f was refused, with its reason. Frees @f. */
+/* Refuse the file if @f was refused, with its reason. */
 void maps_refuse_as(struct maps *m, size_t file, struct file_text *f);
 /* Drop the entries from @first on. */
 void maps_drop(struct maps *m, size_t first);

@@ -60,11 +60,9 @@ void maps_refuse(struct maps *m, size_t file, char *msg, char *hint)
 
 void maps_refuse_as(struct maps *m, size_t file, struct file_text *f)
 {
-	if (f->state == FILE_REFUSED) {
+	if (f->state == FILE_REFUSED)
 		maps_refuse(m, file, f->why, f->hint);
-		f->why = f->hint = NULL;
-	}
-	file_free(f);
+	f->why = f->hint = NULL;
 }
 
 void maps_sort(struct maps *m)

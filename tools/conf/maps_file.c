@@ -17,9 +17,8 @@
 static void file_take(struct maps *m, const char *path, bool named)
 {
 	size_t file = m->nr_files, first = m->nr;
-	struct file_text f;
+	struct file_text f __free(file_free) = file_read(path, FILE_OURS, named);
 
-	file_read(path, FILE_OURS, named, &f);
 	if (named || f.state != FILE_ABSENT)
 		maps_parse(m, path, f.text ? f.text : "", f.len);
 	if (named && f.state == FILE_ABSENT)

@@ -101,10 +101,9 @@ static void conf_record(struct mirror_conf *m)
 static bool conf_read(struct mirror_conf *m, const char *path, const char *name, bool tell)
 {
 	char *line, *save = NULL, *why __free(free) = NULL;
-	struct file_text f;
+	struct file_text f __free(file_free) = file_read(path, FILE_OURS, false);
 
 	*m = (struct mirror_conf){ .name = say_dup(name), .wait = MIRROR_WAIT };
-	file_read(path, FILE_OURS, false, &f);
 	if (f.state != FILE_THERE)
 		why = say_dup(f.why ? f.why : strerror(ENOENT));
 	for (line = why ? NULL : strtok_r(f.text, "\n", &save); line && !why;
@@ -120,7 +119,6 @@ static bool conf_read(struct mirror_conf *m, const char *path, const char *name,
 		conf_free(m);
 	else
 		conf_record(m);
-	file_free(&f);
 	return !why;
 }
 

@@ -192,11 +192,9 @@ static struct policy_conf *policy_new(const char *path, const char *text, size_t
 struct policy_conf *policy_conf_load(const char *file)
 {
 	char *path __free(free) = file ? say_dup(file) : sysfs_root(POLICY_CONF);
-	struct policy_conf *c;
-	struct file_text f;
+	struct file_text f __free(file_free) = file_read(path, FILE_OURS, file);
+	struct policy_conf *c = policy_new(path, f.text ? f.text : "", f.len);
 
-	file_read(path, FILE_OURS, file, &f);
-	c = policy_new(path, f.text ? f.text : "", f.len);
 	c->there = f.state != FILE_ABSENT;
 	if (f.state == FILE_REFUSED)
 		ibnbd_policy_init(c->rules);

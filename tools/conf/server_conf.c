@@ -199,10 +199,9 @@ struct server_conf *server_conf_load(const char *file)
 {
 	char *path __free(free) = file ? say_dup(file) : sysfs_root(SERVER_CONF);
 	struct server_conf *c = say_alloc(sizeof(*c));
-	struct file_text f;
+	struct file_text f __free(file_free) = file_read(path, FILE_OURS, file);
 
 	c->m = say_alloc(sizeof(*c->m));
-	file_read(path, FILE_OURS, file, &f);
 	c->there = f.state != FILE_ABSENT;
 	server_lines(c, path, &f);
 	maps_refuse_as(c->m, 0, &f);
