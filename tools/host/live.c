@@ -32,20 +32,18 @@ static int live_number(struct ibnbd_map *map, enum ibnbd_mapopt_id id, int64_t v
 
 static int live_path(struct ibnbd_map *map, const struct state_path *p)
 {
+	static const struct ibtrs_addr none;
 	struct ibnbd_mapopt_err err;
 	struct ibtrs_addr *src;
 	char *text __free(free) = p->src_addr && p->dst_addr ?
 					  say_fmt("%s,%s", p->src_addr, p->dst_addr) :
 					  NULL;
-	size_t i;
 
 	if (!text || ibnbd_mapopt_set(map, "path", text, &err))
 		return p->dst_addr ? ibnbd_mapopt_set(map, "path", p->dst_addr, &err) : -EINVAL;
 	src = &map->path[map->nr_paths - 1].src;
-	for (i = 0; i < sizeof(src->raw) && !src->raw[i];)
-		i++;
-	if (i == sizeof(src->raw))
-		memset(src, 0, sizeof(*src));	/* never had a route: any source will do */
+	if (!memcmp(src->raw, none.raw, sizeof(none.raw)))
+		*src = none;	/* never had a route: any source will do */
 	return 0;
 }
 
