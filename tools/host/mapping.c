@@ -29,17 +29,6 @@ int mapping_modprobe(char *const argv[])
 	return sysfs_wait(sysfs_spawn(argv, NULL, false));
 }
 
-static void mapping_load(void)
-{
-	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibnbd-client", NULL };
-
-	if (sysfs_dry_run)
-		fprintf(sysfs_dry_run_stderr ? stderr : stdout,
-			"echo 'ibnbd-client' > 'modprobe'\n");
-	else
-		mapping_modprobe(argv);
-}
-
 /*
  * What modinfo says of the module that modprobe would load now. Allocated; NULL: it says nothing.
  * False: there is no such module.
@@ -80,12 +69,15 @@ char *mapping_upgraded(const char *module)
 
 int mapping_driver(bool load)
 {
+	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibnbd-client", NULL };
 	char *ctl __free(free) = sysfs_path(STATE_CLIENT);
 	bool there = sysfs_exists(ctl);
 
-	if (!there && load && !sysfs_redirected()) {
+	if (!there && load && !sysfs_redirected() && sysfs_dry_run) {
+		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "modprobe -q ibnbd-client\n");
+	} else if (!there && load && !sysfs_redirected()) {
 		say_more("modprobe ibnbd-client");
-		mapping_load();
+		mapping_modprobe(argv);
 		there = sysfs_exists(ctl);
 	}
 	if (there || sysfs_dry_run)
