@@ -24,21 +24,6 @@
 
 static bool escape_locale_utf8;
 
-struct escape_rule {
-	const char *ascii;	/* printable characters that are escaped, too */
-	bool utf8_only;		/* all valid UTF-8 stays, controls too */
-	bool locale;		/* characters that the locale cannot show are escaped */
-};
-
-static const struct escape_rule escape_rules[ESCAPE_KINDS] = {
-	[ESCAPE_LINE]	= { "", .locale = true },
-	[ESCAPE_TEXT]	= { "" },
-	[ESCAPE_JSON]	= { "", .utf8_only = true },
-	[ESCAPE_WORD]	= { " \\" },
-	[ESCAPE_SHELL]	= { "\\\"$`" },
-	[ESCAPE_CSV]	= { "" },
-};
-
 void escape_locale(void)
 {
 	setlocale(LC_CTYPE, "");
@@ -112,15 +97,15 @@ bool escape_means(const char *word, const char *name)
 /* @n: length in bytes of the character at @s; @code: its code point. */
 static bool escape_keeps(enum escape how, const char *s, size_t n, unsigned int code, bool first)
 {
-	const struct escape_rule *r = &escape_rules[how];
+	const char *ascii = how == ESCAPE_WORD ? " \\" : how == ESCAPE_SHELL ? "\\\"$`" : "";
 
 	if (how == ESCAPE_KINDS)	/* escape_unseen() */
 		return code == '\n' || code == '\t' || !escape_hidden(code);
 	if (n == 1 && escape_undone(s, first))
 		return false;
-	if (r->utf8_only)
+	if (how == ESCAPE_JSON)		/* valid UTF-8, controls too */
 		return true;
-	if (escape_hidden(code) || (n == 1 && strchr(r->ascii, (int)code)))
+	if (escape_hidden(code) || (n == 1 && strchr(ascii, (int)code)))
 		return false;
 	if (how == ESCAPE_CSV && first && escape_formula(code))
 		return false;
@@ -128,7 +113,8 @@ static bool escape_keeps(enum escape how, const char *s, size_t n, unsigned int 
 	if (how == ESCAPE_WORD && first && *s == '-' && !s[1])
 		return false;
 	/* A combining mark at the start would be drawn onto the character before the text. */
-	return n == 1 || !r->locale || (escape_locale_utf8 && wcwidth((wchar_t)code) >= first);
+	return n == 1 || how != ESCAPE_LINE ||
+	       (escape_locale_utf8 && wcwidth((wchar_t)code) >= first);
 }
 
 char *escape_text(enum escape how, const char *text)
