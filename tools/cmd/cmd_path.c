@@ -135,50 +135,42 @@ static bool path_is(const struct state_path *p, const char *word)
 	       p->hca_port == atoi(colon + 1);
 }
 
-struct path_order {
-	const char *file;
-	const char *verb;
-	bool takes_away;	/* else it wants the path up */
-};
-
-static struct path_order path_order(const struct cmd *c)
+/* The order is the last word of its command. Only "reconnect" wants the path up. */
+static const char *path_verb(const struct cmd_args *a)
 {
-	if (strstr(c->name, "remove"))
-		return (struct path_order){ "remove_path", "remove", true };
-	if (strstr(c->name, "disconnect"))
-		return (struct path_order){ "disconnect", "disconnect", true };
-	return (struct path_order){ "reconnect", "reconnect", false };
+	return strchr(a->cmd->name, ' ') + 1;
 }
 
-static int path_do(struct cmd_args *a, struct state_session *sess, struct state_path *p,
-		   struct path_order o)
+static int path_do(struct cmd_args *a, struct state_session *sess, struct state_path *p)
 {
+	const char *verb = path_verb(a), *file = strcmp(verb, "remove") ? verb : "remove_path";
+	bool takes_away = strcmp(verb, "reconnect");
 	const struct mapping_bar *barred;
 	char *detail __free(free) = NULL;
 	int err;
 
-	if (o.takes_away && p->up && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
+	if (takes_away && p->up && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
 		say_error(SAY_BUSY,
 			  "%s is the last path of session %s that works, and %lld device%s need it",
 			  p->name, sess->name, (long long)sess->nr_devices,
 			  sess->nr_devices == 1 ? "" : "s");
 		return say_hint("--force");
 	}
-	if (!o.takes_away && p->up) {
+	if (!takes_away && p->up) {
 		if (ARG(a, idempotent) || ARG(a, all))
 			return SAY_DONE;
 		return say_error(SAY_ALREADY, "path %s of session %s is connected", p->name,
 				 sess->name);
 	}
-	err = sysfs_write(p->dir, o.file, "1");
-	barred = err ? mapping_barred(p->dir, o.file, err) : NULL;
+	err = sysfs_write(p->dir, file, "1");
+	barred = err ? mapping_barred(p->dir, file, err) : NULL;
 	if (!err) {
-		if (o.takes_away && p->up)
+		if (takes_away && p->up)
 			sess->nr_up--;
 		return SAY_DONE;
 	}
 	detail = sysfs_attr(p->dir, "state_detail");
-	say_error(0, "cannot %s path %s of session %s: %s%s%s", o.verb, p->name, sess->name,
+	say_error(0, "cannot %s path %s of session %s: %s%s%s", verb, p->name, sess->name,
 		  barred	? barred->why :
 		  err == EBUSY	? "it is being connected or closed" :
 				  strerror(err),
@@ -191,8 +183,7 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 }
 
 /* Apply the order to the path of the session that @word names: exactly one has to match. */
-static int path_one_word(struct cmd_args *a, struct state_session *sess, const char *word,
-			 struct path_order o)
+static int path_one_word(struct cmd_args *a, struct state_session *sess, const char *word)
 {
 	struct state_path *found = NULL;
 	size_t i, nr = 0;
@@ -204,8 +195,8 @@ static int path_one_word(struct cmd_args *a, struct state_session *sess, const c
 		nr++;
 	}
 	if (nr == 1)
-		return path_do(a, sess, found, o);
-	if (!nr && ARG(a, idempotent) && o.takes_away)
+		return path_do(a, sess, found);
+	if (!nr && ARG(a, idempotent) && strcmp(path_verb(a), "reconnect"))
 		return SAY_DONE;
 	if (nr)
 		say_error(SAY_USAGE, "%s stands for %zu paths of session %s", word, nr, sess->name);
@@ -228,13 +219,12 @@ static struct state_session *path_of_no_session(struct state *s, const char *wor
 
 int cmd_path_order_run(struct cmd_args *a)
 {
-	struct path_order o = path_order(a->cmd);
 	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = a->nr_words ? path_of_no_session(s, a->words[0]) : NULL;
 	struct say_sum sum = { 0 };
 
 	if (sess)
-		say_sum(&sum, path_one_word(a, sess, a->words[0], o));
+		say_sum(&sum, path_one_word(a, sess, a->words[0]));
 	else if (a->nr_words)
 		sess = path_session(s, a->words[0]);
 	if (!sess && a->nr_words)
@@ -247,16 +237,15 @@ int cmd_path_order_run(struct cmd_args *a)
 		struct state_session *of = &s->sessions[i];
 
 		for (size_t j = 0; (!sess || sess == of) && j < (size_t)of->nr_paths; j++)
-			say_sum(&sum, path_do(a, of, &of->paths[j], o));
+			say_sum(&sum, path_do(a, of, &of->paths[j]));
 	}
 	for (size_t i = 1; !ARG(a, all) && i < a->nr_words; i++)
-		say_sum(&sum, path_one_word(a, sess, a->words[i], o));
+		say_sum(&sum, path_one_word(a, sess, a->words[i]));
 	return sum.rc;
 }
 
 int cmd_session_reconnect_run(struct cmd_args *a)
 {
-	struct path_order o = path_order(a->cmd);
 	struct state *s __free(state_free) = state_read();
 	struct say_sum sum = { 0 };
 
@@ -268,7 +257,7 @@ int cmd_session_reconnect_run(struct cmd_args *a)
 			say_sum(&sum, SAY_NOTHING);
 		for (size_t j = 0; sess && j < (size_t)sess->nr_paths; j++)
 			if (!sess->paths[j].up)
-				say_sum(&sum, path_do(a, sess, &sess->paths[j], o));
+				say_sum(&sum, path_do(a, sess, &sess->paths[j]));
 	}
 	return sum.rc;
 }
