@@ -67,38 +67,31 @@ static bool exports_has(const struct doctor *d, const char *block_dev)
 	return false;
 }
 
-/* Checks the disk behind a name of the search path, which a client may ask for. */
-static void exports_offer(struct doctor *d, const char *name, const char *path, bool claims)
-{
-	char *dir __free(free) = NULL, *kname __free(free) = NULL, *used __free(free) = NULL;
-	dev_t dev;
-
-	if (!sysfs_node(path, &dev))
-		return;
-	dir = sysfs_path("dev/block/%u:%u", major(dev), minor(dev));
-	kname = sysfs_link(dir);
-	used = kname && !exports_has(d, kname) ? exports_users(mapping_disk_users(dir)) : NULL;
-	if (used)
-		doctor_find(d, "export", claims ? DOCTOR_WARNING : DOCTOR_ERROR,
-			    say_dup("end its use here, or take it out of dev_search_path; what LVM or md of this host take by themselves "
-				    "is left out with global_filter in lvm.conf, or ARRAY <ignore> in mdadm.conf"),
-			    claims ?
-				    "%s is offered (%s), and no client can map it for writing while this host uses it: %s" :
-				    "%s is offered (%s), and a client may write to it while this host uses it, for claim = no: %s",
-			    name, kname, used);
-}
-
 struct exports_offers {
 	struct doctor *d;
 	bool claims;
 };
 
+/* Checks the disk behind a name of the search path, which a client may ask for. */
 static bool exports_offered(const struct server_offer *o, void *arg)
 {
 	const struct exports_offers *of = arg;
+	char *dir __free(free) = NULL, *kname __free(free) = NULL, *used __free(free) = NULL;
+	dev_t dev;
 
-	if (!o->is_dir)
-		exports_offer(of->d, o->shown, o->path, of->claims);
+	if (o->is_dir || !sysfs_node(o->path, &dev))
+		return false;
+	dir = sysfs_path("dev/block/%u:%u", major(dev), minor(dev));
+	kname = sysfs_link(dir);
+	used = kname && !exports_has(of->d, kname) ? exports_users(mapping_disk_users(dir)) : NULL;
+	if (used)
+		doctor_find(of->d, "export", of->claims ? DOCTOR_WARNING : DOCTOR_ERROR,
+			    say_dup("end its use here, or take it out of dev_search_path; what LVM or md of this host take by themselves "
+				    "is left out with global_filter in lvm.conf, or ARRAY <ignore> in mdadm.conf"),
+			    of->claims ?
+				    "%s is offered (%s), and no client can map it for writing while this host uses it: %s" :
+				    "%s is offered (%s), and a client may write to it while this host uses it, for claim = no: %s",
+			    o->shown, kname, used);
 	return false;
 }
 
