@@ -48,13 +48,15 @@ static void dump_hide_words(char **detail)
 	say_append(detail, " %s", text);
 }
 
-static void dump_hide_sessions(struct state_session *all, size_t nr)
+static void dump_hide(struct state *s)
 {
-	for (size_t i = 0; i < nr; i++) {
-		dump_replace(&all[i].name, "session");
-		dump_replace(&all[i].auth, "key");
-		for (size_t j = 0; j < (size_t)all[i].nr_paths; j++) {
-			struct state_path *p = &all[i].paths[j];
+	for (size_t i = 0; i < s->nr_sessions + s->nr_srv_sessions; i++) {
+		struct state_session *sess = &s->sessions[i];
+
+		dump_replace(&sess->name, "session");
+		dump_replace(&sess->auth, "key");
+		for (size_t j = 0; j < (size_t)sess->nr_paths; j++) {
+			struct state_path *p = &sess->paths[j];
 
 			dump_replace(&p->session, "session");
 			dump_replace(&p->src_addr, "address");
@@ -65,12 +67,6 @@ static void dump_hide_sessions(struct state_session *all, size_t nr)
 					  p->dst_addr ? p->dst_addr : "");
 		}
 	}
-}
-
-static void dump_hide(struct state *s)
-{
-	dump_hide_sessions(s->sessions, s->nr_sessions);
-	dump_hide_sessions(s->srv_sessions, s->nr_srv_sessions);
 	for (size_t i = 0; i < s->nr_devs; i++) {
 		struct state_dev *d = &s->devs[i];
 

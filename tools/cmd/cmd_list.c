@@ -105,35 +105,24 @@ int cmd_list_run(struct cmd_args *a)
 
 /* ---- sessions, paths ---- */
 
-/* The sessions of this host, then those of its clients. Allocated. */
-static struct state_session *list_both(const struct state *s, size_t *nr)
-{
-	struct state_session *all;
-
-	*nr = s->nr_sessions + s->nr_srv_sessions;
-	all = say_alloc((*nr + 1) * sizeof(*all));
-	memcpy(all, s->sessions, s->nr_sessions * sizeof(*all));
-	memcpy(all + s->nr_sessions, s->srv_sessions, s->nr_srv_sessions * sizeof(*all));
-	return all;
-}
-
 /* Those that are wanted. *@unknown: the exit status: is there all that was named? Allocated. */
 static struct state_session *list_sessions(const struct cmd_args *a, const struct state *s,
 					   size_t *nr, int *unknown)
 {
-	size_t all, i, j;
-	struct state_session *some = list_both(s, &all);
-	bool *wanted __free(free) = say_alloc(all);
+	size_t i, j;
+	bool *wanted __free(free) = say_alloc(s->nr_sessions + s->nr_srv_sessions);
 
+	*nr = s->nr_sessions + s->nr_srv_sessions;
+	memset(wanted, !a->nr_words, *nr);
 	*unknown = SAY_DONE;
 	for (i = 0; i < a->nr_words; i++) {
 		const char *near = NULL;
 		bool found = false;
 
-		for (j = 0; j < all; j++) {
-			if (escape_means(a->words[i], some[j].name))
+		for (j = 0; j < *nr; j++) {
+			if (escape_means(a->words[i], s->sessions[j].name))
 				found = wanted[j] = true;
-			near = say_nearest(a->words[i], near, some[j].name);
+			near = say_nearest(a->words[i], near, s->sessions[j].name);
 		}
 		if (found)
 			continue;
@@ -144,10 +133,7 @@ static struct state_session *list_sessions(const struct cmd_args *a, const struc
 		else
 			*unknown = say_error(SAY_NOTHING, "%s: no such session", a->words[i]);
 	}
-	for (i = *nr = 0; i < all; i++)
-		if (wanted[i] || !a->nr_words)
-			some[(*nr)++] = some[i];
-	return some;
+	return list_some(s->sessions, sizeof(*s->sessions), nr, wanted);
 }
 
 int cmd_session_list_run(struct cmd_args *a)
@@ -222,11 +208,10 @@ static void show_export(const struct state_export *e, bool bytes)
 
 /*
  * The objects that the words name: a flag for each object of @s. show_find() sets the flags,
- * show_text() and show_json() read them. @sessions: see list_both().
+ * show_text() and show_json() read them. @nr_sessions: of this host, and of its clients.
  */
 struct show {
 	struct state *s;
-	struct state_session *sessions;
 	size_t nr_sessions;
 	bool *dev, *session, *export;
 };
@@ -241,7 +226,7 @@ static bool show_find(struct show *w, const char *word)
 	if (d)
 		w->dev[d - s->devs] = true;
 	for (size_t i = 0; i < w->nr_sessions; i++) {
-		bool this = escape_means(word, w->sessions[i].name);
+		bool this = escape_means(word, s->sessions[i].name);
 
 		for (size_t j = 0; i < s->nr_sessions && j < (size_t)s->sessions[i].nr_paths; j++)
 			this |= escape_means(word, s->sessions[i].paths[j].name);
@@ -262,7 +247,7 @@ static void show_json(const struct show *w)
 	struct json j;
 
 	some.devs = list_some(s->devs, sizeof(*s->devs), &some.nr_devs, w->dev);
-	some.sessions = list_some(w->sessions, sizeof(*w->sessions), &some.nr_sessions, w->session);
+	some.sessions = list_some(s->sessions, sizeof(*s->sessions), &some.nr_sessions, w->session);
 	some.exports = list_some(s->exports, sizeof(*s->exports), &some.nr_exports, w->export);
 	json_document(&j, stdout, false);
 	table_json_array(&j, &table_devs, some.devs, some.nr_devs);
@@ -290,7 +275,7 @@ static void show_text(const struct show *w, bool bytes)
 	}
 	for (size_t i = 0; i < w->nr_sessions; i++)
 		if (w->session[i])
-			show_session(&w->sessions[i], bytes);
+			show_session(&s->sessions[i], bytes);
 	for (size_t i = 0; i < s->nr_exports; i++)
 		if (w->export[i])
 			show_export(&s->exports[i], bytes);
@@ -299,11 +284,10 @@ static void show_text(const struct show *w, bool bytes)
 int cmd_show_run(struct cmd_args *a)
 {
 	struct state *s __free(state_free) = state_read();
-	size_t nr, i;
-	struct state_session *sessions __free(free) = list_both(s, &nr);
+	size_t nr = s->nr_sessions + s->nr_srv_sessions, i;
 	bool *dev __free(free) = say_alloc(s->nr_devs), *session __free(free) = say_alloc(nr),
 	     *export __free(free) = say_alloc(s->nr_exports);
-	struct show w = { s, sessions, nr, dev, session, export };
+	struct show w = { s, nr, dev, session, export };
 	int rc = SAY_DONE;
 
 	for (i = 0; i < a->nr_words; i++) {

@@ -156,16 +156,16 @@ static void state_read_session(struct state_session *s, const char *side, const 
 }
 
 /* Add those of the directory @path, which is freed. */
-static void state_read_sessions(struct state_session **all, size_t *nr, const char *side,
-				char *path)
+static void state_read_sessions(struct state *s, size_t *nr, const char *side, char *path)
 {
-	size_t n, i;
+	size_t n, i, all = s->nr_sessions + s->nr_srv_sessions;
 	char **names __free(sysfs_list_free) = sysfs_list(path, &n);
 
-	*all = say_grow(*all, (*nr + n + 1) * sizeof(**all));
-	memset(*all + *nr, 0, (n + 1) * sizeof(**all));
+	s->sessions = say_grow(s->sessions, (all + n + 1) * sizeof(*s->sessions));
+	memset(s->sessions + all, 0, (n + 1) * sizeof(*s->sessions));
 	for (i = 0; i < n; i++)
-		state_read_session(&(*all)[(*nr)++], side, path, names[i]);
+		state_read_session(&s->sessions[all + i], side, path, names[i]);
+	*nr += n;
 	free(path);
 }
 
@@ -306,12 +306,10 @@ struct state *state_read(void)
 	s->client = sysfs_exists(clt);
 	s->server = sysfs_exists(srv);
 	s->serverd = state_serverd();
-	state_read_sessions(&s->sessions, &s->nr_sessions, "client",
-			    sysfs_path("class/ibtrs-client"));
-	state_read_sessions(&s->srv_sessions, &s->nr_srv_sessions, "server",
-			    sysfs_path("class/ibtrs-server"));
-	state_read_sessions(&s->srv_sessions, &s->nr_srv_sessions, "server",
-			    say_fmt("%s/sessions", user));
+	state_read_sessions(s, &s->nr_sessions, "client", sysfs_path("class/ibtrs-client"));
+	state_read_sessions(s, &s->nr_srv_sessions, "server", sysfs_path("class/ibtrs-server"));
+	state_read_sessions(s, &s->nr_srv_sessions, "server", say_fmt("%s/sessions", user));
+	s->srv_sessions = s->sessions + s->nr_sessions;
 	state_read_devs(s);
 	state_read_exports(s, srv);
 	state_read_exports(s, user);
@@ -320,19 +318,16 @@ struct state *state_read(void)
 
 /* ---- freeing ---- */
 
-static void state_free_sessions(struct state_session *all, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		state_free_objects(&state_type_path, all[i].paths, (size_t)all[i].nr_paths);
-	state_free_objects(&state_type_session, all, nr);
-}
-
 void state_free(struct state *s)
 {
+	size_t sessions = s ? s->nr_sessions + s->nr_srv_sessions : 0;
+
 	if (!s)
 		return;
-	state_free_sessions(s->sessions, s->nr_sessions);
-	state_free_sessions(s->srv_sessions, s->nr_srv_sessions);
+	for (size_t i = 0; i < sessions; i++)
+		state_free_objects(&state_type_path, s->sessions[i].paths,
+				   (size_t)s->sessions[i].nr_paths);
+	state_free_objects(&state_type_session, s->sessions, sessions);
 	for (size_t i = 0; i < s->nr_exports; i++)
 		state_free_objects(&state_type_open, s->exports[i].opens,
 				   (size_t)s->exports[i].nr_opens);

@@ -93,7 +93,7 @@ struct state {
 	bool serverd;		/* ibnbd-serverd runs, as a service */
 	struct state_dev *devs;
 	struct state_session *sessions;		/* client side */
-	struct state_session *srv_sessions;
+	struct state_session *srv_sessions;	/* those behind them in the same array */
 	struct state_export *exports;
 	size_t nr_devs, nr_sessions, nr_srv_sessions, nr_exports;
 };
