@@ -60,61 +60,53 @@ static void *list_some(const void *all, size_t size, size_t *nr, const bool *wan
 	return some;
 }
 
-static int list_tree(const struct cmd_args *a, struct state *s, const struct state_dev *devs,
-		     size_t nr, const bool *wanted)
+static void list_tree_json(const struct cmd_args *a, struct state *s, const struct state_dev *devs,
+			   size_t nr, const bool *wanted)
 {
 	struct json j;
-	int rc;
 
-	if (!ARG(a, json)) {
-		tree_all(a, s, wanted);
-		return SAY_DONE;
-	}
 	json_document(&j, stdout, false);
-	rc = table_json(&j, &table_devs, devs, nr, a);
+	table_json(&j, &table_devs, devs, nr, a);
 	tree_all_json(&j, a, s, wanted);
 	json_end(&j);
-	return rc;
 }
 
 int cmd_list_run(struct cmd_args *a)
 {
-	struct state *s __free(state_free) = NULL;
+	struct state *s __free(state_free) = state_read();
 	struct state_dev *some __free(free) = NULL;
-	bool *wanted __free(free) = NULL;
-	size_t n;
-	int rc = table_check(&table_devs, a), unknown;
+	bool *wanted __free(free) = say_alloc(s->nr_devs);
+	size_t n = s->nr_devs;
+	int rc = table_check(&table_devs, a);
 
 	if (rc >= 0)
 		return rc;
-	s = state_read();
-	wanted = say_alloc(s->nr_devs);
-	unknown = list_wanted(a, s, wanted);
-	n = s->nr_devs;
+	rc = list_wanted(a, s, wanted);
 	some = list_some(s->devs, sizeof(*some), &n, wanted);
-	if (ARG(a, tree)) {
-		rc = list_tree(a, s, some, n, wanted);
-	} else {
-		rc = table_print(&table_devs, some, n, a);
-		if (!n && !unknown && table_for_people(a))
-			say_more("nothing is mapped");
-	}
+	if (!ARG(a, tree))
+		table_print(&table_devs, some, n, a);
+	else if (ARG(a, json))
+		list_tree_json(a, s, some, n, wanted);
+	else
+		tree_all(a, s, wanted);
+	if (!ARG(a, tree) && !n && !rc && table_for_people(a))
+		say_more("nothing is mapped");
 	list_upgraded(a);
-	return rc ? rc : unknown;
+	return rc;
 }
 
 /* ---- sessions, paths ---- */
 
-/* Those that are wanted. *@unknown: the exit status: is there all that was named? Allocated. */
+/* Those that are wanted. *@rc, the exit status: is there all that was named? Allocated. */
 static struct state_session *list_sessions(const struct cmd_args *a, const struct state *s,
-					   size_t *nr, int *unknown)
+					   size_t *nr, int *rc)
 {
 	size_t i, j;
 	bool *wanted __free(free) = say_alloc(s->nr_sessions + s->nr_srv_sessions);
 
 	*nr = s->nr_sessions + s->nr_srv_sessions;
 	memset(wanted, !a->nr_words, *nr);
-	*unknown = SAY_DONE;
+	*rc = SAY_DONE;
 	for (i = 0; i < a->nr_words; i++) {
 		const char *near = NULL;
 		bool found = false;
@@ -127,49 +119,46 @@ static struct state_session *list_sessions(const struct cmd_args *a, const struc
 		if (found)
 			continue;
 		if (near)
-			*unknown = say_error(SAY_NOTHING,
-					     "%s: no such session, did you mean \"%s\"?",
-					     a->words[i], near);
+			*rc = say_error(SAY_NOTHING, "%s: no such session, did you mean \"%s\"?",
+					a->words[i], near);
 		else
-			*unknown = say_error(SAY_NOTHING, "%s: no such session", a->words[i]);
+			*rc = say_error(SAY_NOTHING, "%s: no such session", a->words[i]);
 	}
 	return list_some(s->sessions, sizeof(*s->sessions), nr, wanted);
 }
 
 int cmd_session_list_run(struct cmd_args *a)
 {
-	int rc = table_check(&table_sessions, a), unknown;
+	int rc = table_check(&table_sessions, a);
 	struct state_session *some __free(free) = NULL;
-	struct state *s __free(state_free) = NULL;
+	struct state *s __free(state_free) = state_read();
 	size_t nr;
 
 	if (rc >= 0)
 		return rc;
-	s = state_read();
-	some = list_sessions(a, s, &nr, &unknown);
-	rc = table_print(&table_sessions, some, nr, a);
-	return rc ? rc : unknown;
+	some = list_sessions(a, s, &nr, &rc);
+	table_print(&table_sessions, some, nr, a);
+	return rc;
 }
 
 int cmd_path_list_run(struct cmd_args *a)
 {
-	int rc = table_check(&table_paths, a), unknown;
+	int rc = table_check(&table_paths, a);
 	struct state_path *paths __free(free) = NULL;
 	struct state_session *some __free(free) = NULL;
-	struct state *s __free(state_free) = NULL;
+	struct state *s __free(state_free) = state_read();
 	size_t nr, i, n = 0;
 
 	if (rc >= 0)
 		return rc;
-	s = state_read();
-	some = list_sessions(a, s, &nr, &unknown);
+	some = list_sessions(a, s, &nr, &rc);
 	for (i = 0; i < nr; i++)
 		for (size_t j = 0; j < (size_t)some[i].nr_paths; j++) {
 			paths = say_grow(paths, (n + 1) * sizeof(*paths));
 			paths[n++] = some[i].paths[j];
 		}
-	rc = table_print(&table_paths, paths, n, a);
-	return rc ? rc : unknown;
+	table_print(&table_paths, paths, n, a);
+	return rc;
 }
 
 /* ---- show ---- */

@@ -20,18 +20,18 @@ int cmd_server_list_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_opens, a);
 	struct state_open *opens __free(free) = NULL;
-	struct state *s __free(state_free) = NULL;
+	struct state *s __free(state_free) = state_read();
 	size_t i, n = 0;
 
 	if (rc >= 0)
 		return rc;
-	s = state_read();
 	for (i = 0; i < s->nr_exports; i++)
 		for (size_t j = 0; j < (size_t)s->exports[i].nr_opens; j++) {
 			opens = say_grow(opens, (n + 1) * sizeof(*opens));
 			opens[n++] = s->exports[i].opens[j];
 		}
-	return table_print(&table_opens, opens, n, a);
+	table_print(&table_opens, opens, n, a);
+	return SAY_DONE;
 }
 
 static bool server_offer_print(const struct server_offer *o, void *arg)
@@ -66,13 +66,12 @@ int cmd_server_exports_run(struct cmd_args *a)
 {
 	int rc = table_check(&table_exports, a);
 	struct policy_conf *policy __free(policy_conf_free) = NULL;
-	struct state *s __free(state_free) = NULL;
+	struct state *s __free(state_free) = state_read();
 	char *search __free(free) = NULL;
 	struct json j;
 
 	if (rc >= 0)
 		return rc;
-	s = state_read();
 	policy = server_policy_shown();
 	if (ARG(a, json)) {
 		json_document(&j, stdout, false);
@@ -81,12 +80,13 @@ int cmd_server_exports_run(struct cmd_args *a)
 		json_end(&j);
 		return SAY_DONE;
 	}
-	rc = server_loaded(s);
-	rc = rc ? rc : table_print(&table_exports, s->exports, s->nr_exports, a);
+	if (server_loaded(s))
+		return SAY_DRIVER;
+	table_print(&table_exports, s->exports, s->nr_exports, a);
 	search = server_offers_search(s);
-	if (!rc && table_for_people(a) && !ARG(a, noheadings))
+	if (table_for_people(a) && !ARG(a, noheadings))
 		server_exports_more(search, policy);
-	return rc;
+	return SAY_DONE;
 }
 
 /* ---- close, disconnect ---- */

@@ -283,15 +283,15 @@ static char *table_told(const struct table_view *v, const struct state_field *c,
 	return table_cell(c, object, v->bytes, "-");
 }
 
-static int table_draw(const struct table_view *v, const void **rows, size_t nr,
-		      const struct cmd_args *a)
+static void table_draw(const struct table_view *v, const void **rows, size_t nr,
+		       const struct cmd_args *a)
 {
 	struct libscols_table *tb;
 
 	scols_init_debug(0);
 	tb = scols_new_table();
 	if (!tb)
-		return say_error(SAY_FAILED, "out of memory");
+		exit(say_error(SAY_FAILED, "out of memory"));
 	scols_table_enable_noencoding(tb, true);
 	scols_table_enable_noheadings(tb, ARG(a, noheadings));
 	scols_table_enable_colors(tb, say_coloured(stdout));
@@ -317,7 +317,6 @@ static int table_draw(const struct table_view *v, const void **rows, size_t nr,
 	if (nr)
 		scols_print_table(tb);
 	scols_unref_table(tb);
-	return SAY_DONE;
 }
 
 /* ---- for scripts ---- */
@@ -444,37 +443,34 @@ void table_json_exports(struct json *j, const struct state *s)
 	json_end(j);
 }
 
-int table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
-	       const struct cmd_args *a)
+void table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
+		const struct cmd_args *a)
 {
 	struct table_view v;
 
-	if (table_view(&v, set, a))
-		return SAY_USAGE;
+	table_view(&v, set, a);
 	table_json_view(j, &v, objects, nr);
-	return SAY_DONE;
 }
 
-int table_print(const struct table_set *set, const void *objects, size_t nr,
-		const struct cmd_args *a)
+void table_print(const struct table_set *set, const void *objects, size_t nr,
+		 const struct cmd_args *a)
 {
 	const void **rows __free(free) = NULL;
 	struct table_view v;
 	struct json j;
 
-	if (table_view(&v, set, a))
-		return SAY_USAGE;
+	table_view(&v, set, a);
 	if (ARG(a, json)) {
 		json_document(&j, stdout, false);
 		table_json_view(&j, &v, objects, nr);
 		json_end(&j);
-		return SAY_DONE;
+		return;
 	}
 	rows = table_rows(&v, objects, nr, &nr);
 	if (table_for_people(a))
-		return table_draw(&v, rows, nr, a);
-	table_script(&v, rows, nr,
-		     ARG(a, csv) ? ESCAPE_CSV : ARG(a, raw) ? ESCAPE_WORD : ESCAPE_SHELL,
-		     !ARG(a, noheadings));
-	return SAY_DONE;
+		table_draw(&v, rows, nr, a);
+	else
+		table_script(&v, rows, nr,
+			     ARG(a, csv) ? ESCAPE_CSV : ARG(a, raw) ? ESCAPE_WORD : ESCAPE_SHELL,
+			     !ARG(a, noheadings));
 }

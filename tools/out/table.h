@@ -20,16 +20,17 @@ struct table_set {
 extern const struct table_set table_devs, table_sessions, table_paths, table_exports, table_opens;
 
 /* Prints all objects of a kind as the options say; with --json the whole document. */
-int table_print(const struct table_set *set, const void *objects, size_t nr,
-		const struct cmd_args *a);
+void table_print(const struct table_set *set, const void *objects, size_t nr,
+		 const struct cmd_args *a);
 /*
- * Executes --list-columns, or finds mistakes in -o, --sort and --filter. -1: the caller continues.
+ * Executes --list-columns, or finds mistakes in -o, --sort and --filter. -1: the caller continues,
+ * and may call table_print() and table_json().
  */
 int table_check(const struct table_set *set, const struct cmd_args *a);
 
 /* Of the same objects the member of a JSON document, as the options say. */
-int table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
-	       const struct cmd_args *a);
+void table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
+		const struct cmd_args *a);
 void table_json_fields(struct json *j, const struct table_set *set, const void *object);
 void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr);
 /* Sessions, each with its paths, under @key; and the exports of @s, each with its opens. */
