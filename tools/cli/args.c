@@ -392,21 +392,15 @@ void cmd_args_free(struct cmd_args *a)
 	free(a->words);
 }
 
-int cmd_wait(const struct cmd_args *a, int64_t *seconds)
-{
-	if (!VALUE(a, timeout) || maps_span(VALUE(a, timeout), seconds))
-		return SAY_DONE;
-	return say_error(SAY_USAGE, "%s: --wait %s: a time is expected", a->cmd->name,
-			 VALUE(a, timeout));
-}
-
-int cmd_wait_for(const struct cmd_args *a, int64_t *seconds)
+int cmd_wait(const struct cmd_args *a, bool endless, int64_t *seconds)
 {
 	const char *said = VALUE(a, timeout);
 
-	if (!said || (maps_span(said, seconds) && *seconds >= 0 && *seconds <= 86400))
+	if (!said || (maps_span(said, seconds) &&
+		      (endless || (*seconds >= 0 && *seconds <= 86400))))
 		return SAY_DONE;
-	return say_error(SAY_USAGE, "--wait %s: seconds are expected", said);
+	return say_error(SAY_USAGE, "%s: --wait %s: a time%s is expected", a->cmd->name, said,
+			 endless ? "" : " of at most a day");
 }
 
 int cmd_count(const struct cmd_args *a, long *nr)

@@ -141,10 +141,8 @@ const struct cmd *cmd_next(const struct cmd *c);
 /* Find the command of the first words and read the rest. Returns SAY_DONE, or the exit status. */
 int cmd_parse(int argc, const char **argv, struct cmd_args *a);
 void cmd_args_free(struct cmd_args *a);
-/* --wait, if it is given: as a time. SAY_DONE, or the exit status. */
-int cmd_wait(const struct cmd_args *a, int64_t *seconds);
-/* The same, at most a day. */
-int cmd_wait_for(const struct cmd_args *a, int64_t *seconds);
+/* --wait, if it is given: at most a day, unless @endless. SAY_DONE, or the exit status. */
+int cmd_wait(const struct cmd_args *a, bool endless, int64_t *seconds);
 /* --count, if it is given. SAY_DONE, or the exit status. */
 int cmd_count(const struct cmd_args *a, long *nr);
 /* Replace words of the rnbd tool: *argv gets a new array. SAY_DONE, or the exit status. */

@@ -308,7 +308,7 @@ int cmd_group_stop_run(struct cmd_args *a)
 {
 	struct group *g __free(group_free) = group_of(a, true);
 	int64_t seconds = GROUP_STOP;
-	int rc = g ? cmd_wait(a, &seconds) : SAY_USAGE;
+	int rc = g ? cmd_wait(a, true, &seconds) : SAY_USAGE;
 
 	return rc ? rc : group_stop(g, seconds);
 }
@@ -368,7 +368,7 @@ static int group_status_all(int64_t seconds)
 int cmd_group_status_run(struct cmd_args *a)
 {
 	int64_t seconds = GROUP_ANSWER;
-	int rc = cmd_wait(a, &seconds);
+	int rc = cmd_wait(a, true, &seconds);
 	struct group *g __free(group_free) = NULL;
 
 	if (rc)

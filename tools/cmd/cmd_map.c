@@ -318,7 +318,7 @@ static int map_each(struct cmd_args *a,
 static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
 	int64_t wait = MAPPING_WAIT;
-	int rc = cmd_wait_for(a, &wait);
+	int rc = cmd_wait(a, false, &wait);
 
 	if (rc)
 		return rc;

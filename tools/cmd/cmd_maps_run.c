@@ -229,6 +229,7 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 	char *name __free(free) = run_name(word);
 	struct maps_entry *e = maps_find(m, name);
 	int64_t timeout;
+	int rc;
 
 	if (!e) {
 		maps_say_refused(m);
@@ -238,9 +239,8 @@ static int run_start_named(struct cmd_args *a, struct maps *m, const char *word,
 	if (driver)
 		return run_content(e, driver);
 	timeout = maps_start_timeout(e);
-	if (VALUE(a, timeout) && !maps_span(VALUE(a, timeout), &timeout))
-		return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(a, timeout));
-	return maps_run_start(e, timeout);
+	rc = cmd_wait(a, true, &timeout);
+	return rc ? rc : maps_run_start(e, timeout);
 }
 
 /* Is there a line that should be mapped and is not? If there is none, the driver is not loaded. */
@@ -334,7 +334,7 @@ int cmd_maps_stop_run(struct cmd_args *a)
 	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	struct state *s __free(state_free) = state_read();
 	int64_t wait = MAPPING_WAIT;
-	struct say_sum sum = { cmd_wait_for(a, &wait) };
+	struct say_sum sum = { cmd_wait(a, false, &wait) };
 	int rc;
 
 	for (size_t i = 0; i < a->nr_words && sum.rc != SAY_USAGE; i++) {

@@ -154,7 +154,7 @@ int cmd_monitor_run(struct cmd_args *a)
 	time_t end = 0;
 	int rc = cmd_count(a, &m.left);
 
-	rc = rc ? rc : cmd_wait(a, &wait);
+	rc = rc ? rc : cmd_wait(a, true, &wait);
 	if (rc)
 		return rc;
 	if (wait != MAPS_FOREVER)

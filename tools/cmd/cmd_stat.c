@@ -207,28 +207,28 @@ static void stat_json(const struct cmd_args *a, const struct state *s, struct st
 	json_close(&j);
 }
 
-static int stat_number(const char *option, const char *text, double least, double *out)
+static int stat_interval(const char *text, double *seconds)
 {
 	char *end;
 
 	if (!text)
 		return SAY_DONE;
-	*out = strtod(text, &end);
-	if (end != text && !*end && *out >= least && *out <= 1e9)
+	*seconds = strtod(text, &end);
+	if (end != text && !*end && *seconds >= 0.05 && *seconds <= 1e9)
 		return SAY_DONE;
-	return say_error(SAY_USAGE, "stat: --%s %s: a number of at least %g is expected", option,
-			 text, least);
+	return say_error(SAY_USAGE, "stat: --interval %s: a number of at least 0.05 is expected",
+			 text);
 }
 
 int cmd_stat_run(struct cmd_args *a)
 {
-	double interval = 0, count = 0, then = 0, now, n;
+	double interval = 0, then = 0, now;
 	struct sigaction act = { .sa_handler = stat_stop };
 	struct state *s, *old = NULL;
-	int rc;
+	int rc = stat_interval(VALUE(a, interval), &interval);
+	long count = 0, n;
 
-	rc = stat_number("interval", VALUE(a, interval), 0.05, &interval);
-	rc = rc ? rc : stat_number("count", VALUE(a, count), 1, &count);
+	rc = rc ? rc : cmd_count(a, &count);
 	if (rc)
 		return rc;
 	if (VALUE(a, interval)) {

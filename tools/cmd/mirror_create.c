@@ -331,14 +331,12 @@ static int create_begin(struct create *c)
 	const char *wrong = mirror_wrong_name(c->name);
 	struct mirror_conf *list __free(mirror_conf_free) = NULL;
 	size_t refused, i;
-	int rc = SAY_DONE;
+	int rc = cmd_wait(c->a, true, &c->wait);
 
 	if (wrong)
 		return say_error(SAY_USAGE, "\"%s\" is no name of a mirror: %s", c->name, wrong);
-	if (VALUE(c->a, timeout) && !maps_span(VALUE(c->a, timeout), &c->wait))
-		return say_error(SAY_USAGE, "--wait %s: a time is expected", VALUE(c->a, timeout));
 	list = mirror_conf_load(&refused, true);
-	if (mirror_conf_find(list, c->name))
+	if (!rc && mirror_conf_find(list, c->name))
 		rc = say_error(SAY_ALREADY, "there is a mirror %s already", c->name);
 	for (i = 0; !rc && i < c->nr; i++)
 		rc = create_parse(c, i, 'a' + (char)i, c->a->words[i + 1]);

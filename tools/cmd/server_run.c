@@ -295,7 +295,7 @@ int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), 
 	server_policy_warn(c, p, false);
 	server_diags(c->m);
 	server_diags(p->m);
-	rc = cmd_wait(a, &wait);
+	rc = cmd_wait(a, true, &wait);
 	if (rc)
 		return rc;
 	if (!c->there)
