@@ -165,32 +165,32 @@ static bool args_key(const char *s, size_t len)
 	return maps_grammar(word);
 }
 
-static int args_map(struct cmd_args *a, const char *key, size_t len, const char *value)
+int cmd_map_set(struct cmd_args *a, const char *key, size_t len, const char *value)
 {
 	struct ibnbd_mapopt_err err;
+	struct ibtrs_addr_pair pair;
 	char *name __free(free) = say_fmt("%.*s", (int)len, key);
+	bool path = !strcmp(name, "path") || !strcmp(name, "server");
 	const char *why = NULL;
 
-	if (!strcmp(name, "path") || !strcmp(name, "server")) {
-		struct ibtrs_addr_pair pair;
-
-		/*
-		 * Names of hosts are resolved later: a dry run, or an error in another option, then
-		 * needs no name service.
-		 */
-		if (ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) &&
-		    host_is_name(value)) {
-			if (a->nr_hosts == IBNBD_MAP_PATHS)
-				return say_error(SAY_USAGE, "path=%s: more than %d paths", value,
-						 IBNBD_MAP_PATHS);
-			a->host[a->nr_hosts++] = value;
-			return SAY_DONE;
-		}
+	/*
+	 * Names of hosts are resolved later: a dry run, or an error in another option, then needs
+	 * no name service.
+	 */
+	if (path && ibtrs_addr_pair_parse(value, strlen(value), &pair, &why) &&
+	    host_is_name(value)) {
+		if (a->nr_hosts == IBNBD_MAP_PATHS)
+			return say_error(SAY_USAGE, "path=%s: more than %d paths", value,
+					 IBNBD_MAP_PATHS);
+		a->host[a->nr_hosts++] = value;
+		return SAY_DONE;
 	}
 	if (!ibnbd_mapopt_set(&a->map, name, value, &err))
 		return SAY_DONE;
-	return say_error(SAY_USAGE, "%s=%s: %s", name, value,
-			 why ? host_wrong(value, why) : err.msg);
+	say_error(SAY_USAGE, "%s=%s: %s", name, value,
+		  why ? host_wrong(value, why) : err.msg);
+	return path ? say_hint("ibnbd map DEVICE SESSION [SOURCE,]DESTINATION..., addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3") :
+		      SAY_USAGE;
 }
 
 static int args_unknown_option(const struct cmd *c, const char *word, size_t len)
@@ -256,7 +256,7 @@ static int args_long(struct cmd_args *a, const char **argv, size_t *i, size_t nr
 			return say_error(SAY_USAGE, "--%s needs a value", name);
 		value = argv[++*i];
 	}
-	return key ? args_map(a, name, len, value) : args_take(a, id, value);
+	return key ? cmd_map_set(a, name, len, value) : args_take(a, id, value);
 }
 
 static int args_short(struct cmd_args *a, const char **argv, size_t *i, size_t nr)
@@ -369,7 +369,7 @@ int cmd_parse(int argc, const char **argv, struct cmd_args *a)
 			rc = args_short(a, rest, &i, n);
 		else if (!literal && a->cmd->flags & CMD_MAPOPTS && eq &&
 			 args_key(w, (size_t)(eq - w)))
-			rc = args_map(a, w, (size_t)(eq - w), eq + 1);
+			rc = cmd_map_set(a, w, (size_t)(eq - w), eq + 1);
 		else
 			a->words[a->nr_words++] = w;
 	}

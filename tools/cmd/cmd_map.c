@@ -5,7 +5,6 @@
 #include <string.h>
 #include "tools/cmd/cmd.h"
 #include "tools/out/json.h"
-#include "tools/host/host.h"
 #include "tools/host/live.h"
 #include "tools/host/mapping.h"
 #include "tools/conf/maps_saved.h"
@@ -16,51 +15,25 @@
 
 /* ---- map ---- */
 
-static int map_key(struct cmd_args *a, const char *key, const char *value)
-{
-	struct ibtrs_addr_pair pair;
-	struct ibnbd_mapopt_err err;
-	const char *why;
-
-	if (!strcmp(key, "path") && host_is_name(value)) {
-		if (a->nr_hosts == IBNBD_MAP_PATHS)
-			return say_error(SAY_USAGE, "map: more than %d paths", IBNBD_MAP_PATHS);
-		a->host[a->nr_hosts++] = value;
-		return SAY_DONE;
-	}
-	if (!ibnbd_mapopt_set(&a->map, key, value, &err))
-		return SAY_DONE;
-	if (!strcmp(key, "path") && ibtrs_addr_pair_parse(value, strlen(value), &pair, &why))
-		say_error(SAY_USAGE, "map: path: \"%s\": %s", value,
-			  host_wrong(value, why));
-	else
-		say_error(SAY_USAGE, "map: %s", err.msg);
-	if (!strcmp(key, "path"))
-		say_hint(
-			"ibnbd map DEVICE SESSION [SOURCE,]DESTINATION..., addresses as 10.0.1.7, ip:[fe80::1%%eth2], gid:fe80:...:b2c3");
-	return SAY_USAGE;
-}
-
 static int map_words(struct cmd_args *a)
 {
-	static const char *const fields[] = { "device_path", "sessname" };
+	static const char *const keys[] = { "device_path", "sessname", "path" };
 	size_t i, field = 0;
 	int rc = SAY_DONE;
 
 	for (i = 0; !rc && i < a->nr_words; i++) {
-		const char *w = a->words[i];
+		const char *w = a->words[i], *key;
 
 		while (field < 2 &&
 		       ibnbd_map_given(&a->map, field ? IBNBD_OPT_sessname : IBNBD_OPT_device_path))
 			field++;
 		if (field == 1 && !strcmp(w, "from"))
 			continue;	/* as the rnbd tool says it */
-		if (maps_is_access(w) && field)
-			rc = map_key(a, "access_mode", w);
-		else if (field == 1 && !strcmp(w, "-"))
+		key = maps_is_access(w) && field ? "access_mode" : keys[field];
+		if (field == 1 && !strcmp(w, "-"))
 			field++;
 		else
-			rc = map_key(a, field < 2 ? fields[field] : "path", w);
+			rc = cmd_map_set(a, key, strlen(key), w);
 	}
 	return rc;
 }
@@ -139,7 +112,7 @@ static int map_failed(const struct ibnbd_map *map, int rc, int err, const char *
 }
 
 /* Refuse a name that maps.conf gives to another device: two disks would get the same link. */
-static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps *m)
+static int map_name(const struct ibnbd_map *map, struct maps *m)
 {
 	const struct maps_entry *e = *map->name ? maps_find(m, map->name) : NULL;
 
@@ -151,14 +124,15 @@ static int map_name(struct cmd_args *a, const struct ibnbd_map *map, struct maps
 	return say_hint("another --name; or: ibnbd maps remove %s", map->name);
 }
 
-/* @e: the line of maps.conf for this device of this session, or NULL. */
-static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host, size_t nr_hosts,
-		   struct maps *m, const struct maps_entry *e)
+/* @line: of maps.conf for this device of this session, or NULL. */
+static int map_now(struct cmd_args *a, const struct maps_entry *e, struct maps *m,
+		   const struct maps_entry *line)
 {
+	const struct ibnbd_map *map = &e->map;
 	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev_of(s, map->sessname, map->device_path);
 	char *kname __free(free) = d ? say_dup(d->kname) : NULL, *why __free(free) = NULL;
-	int rc = kname ? SAY_DONE : map_name(a, map, m), err;
+	int rc = kname ? SAY_DONE : map_name(map, m), err;
 
 	if (kname && !ARG(a, idempotent)) {
 		say_error(SAY_ALREADY, "%s of session %s is mapped already, as /dev/%s",
@@ -168,13 +142,11 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
 	if (kname) {
 		settle_made(kname, 0);
 	} else if (!rc) {
-		rc = mapping_map(map, host, nr_hosts, &kname, &err, &why);
+		rc = mapping_map(map, e->host, e->nr_hosts, &kname, &err, &why);
 		if (rc)
 			map_failed(map, rc, err, why);
-		else if (kname && e)
-			rc = maps_run_verify(e);
-		if (!rc)
-			maps_run_shared(map);
+		else if (kname && line)
+			rc = maps_run_verify(line);
 	}
 	if (!rc)
 		map_print(a, kname);
@@ -185,7 +157,7 @@ static int map_now(struct cmd_args *a, struct ibnbd_map *map, char *const *host,
  * Options of the session that the command line leaves out are taken from the live session, if there
  * is one: mapping over a session that exists needs no PATH, but a saved line does.
  */
-static void map_save_session(struct maps_entry *e)
+static int map_save(struct cmd_args *a, struct maps_entry *e)
 {
 	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = state_session(s, e->map.sessname);
@@ -198,26 +170,26 @@ static void map_save_session(struct maps_entry *e)
 	if (sess && !live_session(&live, sess))
 		maps_take_values(&e->map, &live, ~given & IBNBD_SESSION_OPTS);
 	live_terse(&e->map, given);
+	return maps_store_save(e, VALUE(a, file), false, !ARG(a, no_reload));
 }
 
-static int map_save(struct cmd_args *a)
+/* The command line as a line of maps.conf. */
+static struct maps_entry map_own(const struct cmd_args *a)
 {
 	struct maps_entry e = { .map = a->map, .nr_hosts = a->nr_hosts };
 
 	snprintf(e.name, sizeof(e.name), "%s", a->map.name);
 	for (size_t i = 0; i < a->nr_hosts; i++)
 		e.host[i] = (char *)a->host[i];
-	map_save_session(&e);
-	return maps_store_save(&e, VALUE(a, file), false, !ARG(a, no_reload));
+	return e;
 }
 
 int cmd_map_run(struct cmd_args *a)
 {
-	struct maps_entry *e = NULL, *line = NULL;
+	struct maps_entry own, *e = NULL, *line;
 	struct ibnbd_mapopt_err err;
 	struct maps *m __free(maps_free) = NULL;
 	bool save = ARG(a, save) || ARG(a, save_only);
-	struct ibnbd_map asked;
 	int rc;
 
 	rc = map_entry(a, &m, &e);
@@ -235,24 +207,19 @@ int cmd_map_run(struct cmd_args *a)
 		say_error(SAY_USAGE, "map: --save needs a name");
 		return say_hint("--name NAME");
 	}
-	asked = a->map;
+	own = map_own(a);
 	if (!ARG(a, save_only)) {
 		/*
 		 * A line of maps.conf for this device counts also when it is mapped by hand: the
 		 * name of the line is the link, and its uuid= and size= say which disk is expected.
 		 */
-		if (!e) {
-			m = maps_load(VALUE(a, file));
-			line = maps_find_device(m, a->map.sessname, a->map.device_path);
-		}
+		m = m ? m : maps_load(VALUE(a, file));
+		line = e ? e : maps_find_device(m, own.map.sessname, own.map.device_path);
 		rc = mapping_driver(!ARG(a, no_modprobe));
-		if (!rc)
-			rc = e ? map_now(a, &e->map, e->host, e->nr_hosts, m, e) :
-				 map_now(a, &a->map, (char *const *)a->host, a->nr_hosts, m, line);
+		rc = rc ? rc : map_now(a, e ? e : &own, m, line);
 	}
-	a->map = asked;	/* hosts stay names in the file */
 	if (!rc && save && !e)
-		rc = map_save(a);
+		rc = map_save(a, &own);
 	if (!rc && ARG(a, save_only))
 		map_print(a, NULL);
 	return rc;

@@ -25,7 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
-#include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/host/notify.h"
 #include "tools/cmd/maps_run.h"
@@ -113,20 +112,8 @@ enum run_hope {
 	RUN_NEVER,	/* it is the wrong disk: do not try again */
 };
 
-void maps_run_shared(const struct ibnbd_map *map)
-{
-	char *hint __free(free) = NULL,
-	     *why __free(free) = host_shared(map->path, map->nr_paths, &hint);
-
-	if (why) {
-		say_warn("session %s: %s", map->sessname, why);
-		say_hint("%s", hint);
-	}
-}
-
 static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 {
-	struct ibnbd_map map = e->map;
 	struct state *s __free(state_free) = state_read();
 	struct state_dev *there = maps_run_mapped(s, e);
 	char *kname __free(free) = NULL;
@@ -138,9 +125,7 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 	*hope = RUN_LATER;
 	if (there)
 		return SAY_DONE;
-	rc = mapping_map(&map, e->host, e->nr_hosts, &kname, &err, why);
-	if (!rc)
-		maps_run_shared(&map);
+	rc = mapping_map(&e->map, e->host, e->nr_hosts, &kname, &err, why);
 	if (!rc && kname) {
 		rc = maps_run_verify(e);
 		if (rc) {

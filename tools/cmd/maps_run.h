@@ -13,8 +13,6 @@ struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e);
  * unmapped again, with an error.
  */
 int maps_run_verify(const struct maps_entry *e);
-/* Warn if the session just opened with these paths has only one port. */
-void maps_run_shared(const struct ibnbd_map *map);
 /*
  * Map the device of the line. Tries for @timeout seconds: 0 = once, MAPS_FOREVER = without end.
  * Prints the messages, and tells systemd if systemd listens.

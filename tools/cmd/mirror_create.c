@@ -15,7 +15,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
-#include "tools/cmd/maps_run.h"
 #include "tools/cmd/mirror.h"
 #include "tools/conf/maps_store.h"
 #include "tools/host/mapping.h"
@@ -155,7 +154,7 @@ static int create_map(struct create *c, struct create_leg *leg)
 {
 	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev_of(s, leg->e.map.sessname, leg->e.map.device_path);
-	struct ibnbd_map map = leg->e.map;
+	const struct ibnbd_map *map = &leg->e.map;
 	char *kname __free(free) = NULL, *why __free(free) = NULL;
 	int rc = SAY_DONE, err;
 
@@ -164,14 +163,12 @@ static int create_map(struct create *c, struct create_leg *leg)
 		d = NULL;
 	}
 	if (!rc && !d) {
-		rc = mapping_map(&map, leg->e.host, leg->e.nr_hosts, &kname, &err, &why);
+		rc = mapping_map(map, leg->e.host, leg->e.nr_hosts, &kname, &err, &why);
 		if (rc)
 			say_error(rc, "mirror %s: cannot map %s of session %s: %s", c->name,
-				  map.device_path, map.sessname, why);
+				  map->device_path, map->sessname, why);
 		leg->made = kname;
 	}
-	if (!rc)
-		maps_run_shared(&map);
 	return rc;
 }
 

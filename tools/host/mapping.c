@@ -248,7 +248,7 @@ static char *mapping_why(const struct ibnbd_map *map, const char *ctl, int err)
 	return said;
 }
 
-static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why)
+static int mapping_ask(const struct ibnbd_map *map, char **kname, int *err, char **why)
 {
 	char line[IBNBD_MAP_LINE_MAX + 1], *ctl __free(free) = sysfs_path(STATE_CLIENT),
 	     *session __free(free) = sysfs_path("class/ibtrs-client/%s", map->sessname);
@@ -277,27 +277,41 @@ static int mapping_ask(struct ibnbd_map *map, char **kname, int *err, char **why
 	return SAY_DONE;
 }
 
-int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
-		char **why)
+/* Warn if the session just opened with these paths has only one port. */
+static void mapping_shared(const struct ibnbd_map *map)
+{
+	char *hint __free(free) = NULL,
+	     *why __free(free) = host_shared(map->path, map->nr_paths, &hint);
+
+	if (why) {
+		say_warn("session %s: %s", map->sessname, why);
+		say_hint("%s", hint);
+	}
+}
+
+int mapping_map(const struct ibnbd_map *asked, char *const *host, size_t nr_hosts, char **kname,
+		int *err, char **why)
 {
 	struct mapping_host of[IBNBD_MAP_PATHS] = { 0 };
-	const struct ibnbd_map asked = *map;
+	struct ibnbd_map map = *asked;
 	size_t turns, turn;
 	int rc;
 
 	*kname = NULL;
 	*why = NULL;
 	*err = 0;
-	rc = mapping_hosts(map, host, nr_hosts, of, &turns, why);
+	rc = mapping_hosts(&map, host, nr_hosts, of, &turns, why);
 	for (turn = 0; turn < turns && (!turn ? !rc : rc == SAY_UNREACHABLE); turn++) {
 		if (turn)
 			say_more("%s; the next address is tried", *why);
 		free(*why);
 		*why = NULL;
-		*map = asked;
-		mapping_take(map, of, nr_hosts, turn);
-		rc = mapping_ask(map, kname, err, why);
+		map = *asked;
+		mapping_take(&map, of, nr_hosts, turn);
+		rc = mapping_ask(&map, kname, err, why);
 	}
+	if (!rc)
+		mapping_shared(&map);
 	mapping_hosts_free(of);
 	return rc;
 }

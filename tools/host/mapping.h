@@ -19,8 +19,8 @@ char *mapping_upgraded(const char *module);
 int mapping_driver(bool load);
 
 /**
- * mapping_map() - ask the driver for a device
- * @map: finished; gets the paths of @host
+ * mapping_map() - ask the driver for a device, and warn if all its paths share a port
+ * @asked: finished
  * @host: names of hosts, which are resolved; while no server answers the next address of each
  *	is tried
  * @nr_hosts: how many
@@ -28,8 +28,8 @@ int mapping_driver(bool load);
  * @err: errno of the driver, 0 when it was not asked
  * @why: the reason of an error, allocated; no message is printed
  */
-int mapping_map(struct ibnbd_map *map, char *const *host, size_t nr_hosts, char **kname, int *err,
-		char **why);
+int mapping_map(const struct ibnbd_map *asked, char *const *host, size_t nr_hosts, char **kname,
+		int *err, char **why);
 /*
  * Resolve names of hosts and add the first address of each to the paths. SAY_DONE, or an exit
  * status with @why allocated.
