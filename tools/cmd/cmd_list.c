@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"
-#include "tools/cmd/tree.h"
+#include "tools/cmd/mirror.h"
 #include "tools/host/mapping.h"
 #include "tools/out/escape.h"
 #include "tools/out/table.h"

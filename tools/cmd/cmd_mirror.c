@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
-#include "tools/cmd/tree.h"
+#include "tools/cmd/mirror.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/table.h"
 

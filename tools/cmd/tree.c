@@ -2,7 +2,7 @@
 /* Prints trees: mirror status, and list --tree. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cmd/tree.h"
+#include "tools/cmd/mirror.h"
 #include "tools/out/escape.h"
 #include "tools/out/table.h"
 
