@@ -130,15 +130,13 @@ char *group_active(void)
 static struct group *group_of(struct cmd_args *a, bool as_served)
 {
 	struct group *g = group_load(a->words[0]);
-	const struct maps *m = g ? g->c->m : NULL;
 
 	if (g && as_served && g->served)
 		g->dir = g->served;
 	if (!g || g->dir)
 		return g;
-	for (size_t i = 0; i < m->nr_diags; i++)
-		maps_print_diag(m, &m->diags[i], stderr);
-	say_error(SAY_USAGE, "group %s: %s %s", g->name, m->files[0].path,
+	maps_print_diags(g->c->m);
+	say_error(SAY_USAGE, "group %s: %s %s", g->name, g->c->m->files[0].path,
 		  g->c->there ? "has mistakes; nothing was changed" : "is not there");
 	group_free(g);
 	return NULL;

@@ -53,8 +53,7 @@ int cmd_maps_check_run(struct cmd_args *a)
 		json_num(&j, "mappings", (int64_t)good);
 		json_end(&j);
 	} else {
-		for (i = 0; i < m->nr_diags; i++)
-			maps_print_diag(m, &m->diags[i], stderr);
+		maps_print_diags(m);
 		if (say_level >= 0)
 			printf("%zu mapping%s, %zu error%s, %zu warning%s\n", good,
 			       good == 1 ? "" : "s", m->nr_errors, m->nr_errors == 1 ? "" : "s",

@@ -10,12 +10,6 @@
 #include "tools/cmd/server.h"
 #include "tools/host/mapping.h"
 
-static void server_diags(const struct maps *m)
-{
-	for (size_t i = 0; i < m->nr_diags; i++)
-		maps_print_diag(m, &m->diags[i], stderr);
-}
-
 static struct policy_conf *server_policy_load(struct cmd_args *a, const struct server_conf *c)
 {
 	struct policy_conf *p = policy_conf_load(VALUE(a, policy_file));
@@ -53,8 +47,8 @@ int cmd_server_check_run(struct cmd_args *a)
 	if (!c->there)
 		rc = say_error(SAY_NOTHING, "%s is not there: nothing is exported",
 			       c->m->files[0].path);
-	server_diags(c->m);
-	server_diags(p->m);
+	maps_print_diags(c->m);
+	maps_print_diags(p->m);
 	if ((c->there || p->there) && say_level >= 0)
 		printf("%zu error%s\n", errors, errors == 1 ? "" : "s");
 	return rc;
@@ -293,8 +287,8 @@ int server_run(struct cmd_args *a, struct server_conf *c, int (*ready)(void *), 
 	int rc;
 
 	server_policy_warn(c, p, false);
-	server_diags(c->m);
-	server_diags(p->m);
+	maps_print_diags(c->m);
+	maps_print_diags(p->m);
 	rc = cmd_wait(a, true, &wait);
 	if (rc)
 		return rc;

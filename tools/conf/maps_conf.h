@@ -212,6 +212,7 @@ char *maps_make_session(const char *server, const char *device_path, char *out, 
 void maps_error(struct maps *m, struct maps_at at, char *msg, char *hint);	/* takes both */
 void maps_warn(struct maps *m, struct maps_at at, char *msg, char *hint);
 void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f);
+void maps_print_diags(const struct maps *m);	/* all of them, to stderr */
 /* Print for each refused file why. Returns whether there is one. */
 bool maps_say_refused(const struct maps *m);
 /* Sort the mistakes by file and place. */

@@ -170,6 +170,12 @@ void maps_print_diag(const struct maps *m, const struct maps_diag *d, FILE *f)
 		fprintf(f, "   %s\n", d->hint);
 }
 
+void maps_print_diags(const struct maps *m)
+{
+	for (size_t i = 0; i < m->nr_diags; i++)
+		maps_print_diag(m, &m->diags[i], stderr);
+}
+
 bool maps_say_refused(const struct maps *m)
 {
 	for (size_t i = 0; i < m->nr_diags; i++)

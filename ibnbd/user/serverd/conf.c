@@ -25,14 +25,6 @@ static bool conf_yes(const char *value, bool otherwise)
 	return value ? *value == 'Y' : otherwise;
 }
 
-static void conf_print(const struct maps *m)
-{
-	size_t i;
-
-	for (i = 0; i < m->nr_diags; i++)
-		maps_print_diag(m, &m->diags[i], stderr);
-}
-
 /* Keys of server.conf that mean nothing here. */
 static void conf_unknown(const struct server_conf *f)
 {
@@ -95,8 +87,8 @@ struct serverd_conf *serverd_conf_load(const struct serverd_opts *o)
 		say_error(0, "%s: there is no such file", o->config);
 	if (o->policy && !p->there)
 		say_error(0, "%s: there is no such file", o->policy);
-	conf_print(f->m);
-	conf_print(p->m);
+	maps_print_diags(f->m);
+	maps_print_diags(p->m);
 	conf_unknown(f);
 	if (!f->m->nr_errors && !p->m->nr_errors && (f->there || !o->config) &&
 	    (p->there || !o->policy))
