@@ -19,7 +19,6 @@
  * stop touches only what the file names.
  */
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -41,18 +40,10 @@ static double run_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void run_sleep(double seconds)
-{
-	struct timespec t = { (time_t)seconds, (long)(fmod(seconds, 1) * 1e9) };
-
-	while (nanosleep(&t, &t) && errno == EINTR)
-		;
-}
-
 /* The thread may run longer than the start that created it. A second READY=1 does no harm. */
 static void *run_ready(void *unused)
 {
-	run_sleep(RUN_FIRST_WAIT);
+	sleep(RUN_FIRST_WAIT);
 	notify_send("READY=1", 7);
 	return NULL;
 }
@@ -182,7 +173,7 @@ static int run_until(struct maps_entry *e, int64_t timeout)
 		if (timeout != MAPS_FOREVER && run_now() - begin + pause > (double)timeout)
 			return say_error(SAY_UNREACHABLE, "%s: given up after %.0f seconds",
 					 e->name, run_now() - begin);
-		run_sleep(pause * (0.8 + 0.4 * drand48()));
+		usleep((useconds_t)(1e6 * pause * (0.8 + 0.4 * drand48())));
 		pause = pause * 2 < RUN_MAX_PAUSE ? pause * 2 : RUN_MAX_PAUSE;
 	}
 }

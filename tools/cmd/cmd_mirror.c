@@ -2,7 +2,6 @@
 /* mirror status, check, replace, stop and assemble. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/cmd/cmd.h"
 #include "tools/cmd/mirror.h"
@@ -123,7 +122,6 @@ static int check_can(const struct mirror *m)
 
 int cmd_mirror_check_run(struct cmd_args *a)
 {
-	const struct timespec step = { .tv_nsec = 200000000 };
 	int rc, err;
 	struct one o __free(one_close) = one_open(a->words[0], false, &rc);
 	char *dir __free(free) = NULL;
@@ -138,7 +136,7 @@ int cmd_mirror_check_run(struct cmd_args *a)
 			rc = say_error(say_exit_of(err), "mirror %s: md does not compare: %s",
 				       a->words[0], strerror(err));
 	}
-	while (!rc && !sysfs_dry_run && (nanosleep(&step, NULL), !check_idle(&o.m)))
+	while (!rc && !sysfs_dry_run && (usleep(200000), !check_idle(&o.m)))
 		;
 	if (!rc) {
 		n = mirror_mismatch(&o.m);

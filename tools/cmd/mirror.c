@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/cmd/mirror.h"
 #include "tools/conf/file.h"
@@ -166,10 +165,8 @@ int mirror_not_locked(const char *name)
 
 static void mirror_second(void)
 {
-	const struct timespec second = { .tv_sec = 1 };
-
 	if (!sysfs_dry_run)
-		nanosleep(&second, NULL);
+		sleep(1);
 }
 
 static int mirror_failed(const struct mirror *m, size_t leg, const char *what, const char *said)
