@@ -318,44 +318,17 @@ static int blockio_refusal(const struct ibnbd_srv_io *io, int err)
 	}
 }
 
-static void blockio_end_bio(struct bio *bio)
-{
-	struct ibnbd_srv_io *io = container_of(bio, struct ibnbd_srv_io, bio);
-	int err = blk_status_to_errno(bio->bi_status);
-	bool full = unlikely(err) && blockio_is_full(bio);
-
-	bio_uninit(bio);
-	if (unlikely(full))
-		blockio_put_off(io, blockio_stops_others(io, err, io->msg.bytes));
-	else
-		ibnbd_srv_io_answered(io, unlikely(err) ? blockio_refusal(io, err) : 0);
-}
-
-static void blockio_direct(struct ibnbd_srv_io *io, bool may_wait)
-{
-	const struct ibnbd_io *m = &io->msg;
-	struct bio *bio = &io->bio;
-
-	cx_bio_init(bio, io->open->bdev, &io->vec, 1, blockio_opf(io, may_wait));
-	bio->bi_end_io = blockio_end_bio;
-	bio->bi_ioprio = m->prio;
-	if (blockio_has_data(m))
-		bio_add_virt_nofail(bio, io->op->data, m->bytes);
-	else
-		bio->bi_iter.bi_size = m->bytes;
-	if (m->op != IBNBD_OP_FLUSH)
-		bio->bi_iter.bi_sector = m->sector;
-	submit_bio(bio);
-}
-
-/* ---- the same through private pages -------------------------------------- */
-
+/* What is under transfer: all of the request, or as much as a private buffer holds. */
 static u32 blockio_piece(const struct ibnbd_srv_io *io)
 {
-	return min(io->msg.bytes - io->done, IBNBD_SRV_BOUNCE_MAX);
+	u32 left = io->msg.bytes - io->done;
+
+	return io->pieces ? min(left, IBNBD_SRV_BOUNCE_MAX) : left;
 }
 
-static void blockio_end_piece(struct bio *bio)
+static void blockio_continue(struct ibnbd_srv_io *io);
+
+static void blockio_end_bio(struct bio *bio)
 {
 	struct ibnbd_srv_io *io = container_of(bio, struct ibnbd_srv_io, bio);
 	int err = blk_status_to_errno(bio->bi_status);
@@ -363,37 +336,49 @@ static void blockio_end_piece(struct bio *bio)
 	u32 len = blockio_piece(io);
 
 	bio_uninit(bio);
-	if (!err && io->msg.op == IBNBD_OP_READ)
-		memcpy(io->op->data + io->done, io->bounce.buf, len);
-	ibnbd_srv_bounce_put(&io->bounce);
+	if (io->pieces) {
+		if (!err && io->msg.op == IBNBD_OP_READ)
+			memcpy(io->op->data + io->done, io->bounce.buf, len);
+		ibnbd_srv_bounce_put(&io->bounce);
+	}
 	if (unlikely(full)) {
 		blockio_put_off(io, blockio_stops_others(io, err, len));
 		return;
 	}
 	io->done += len;
 	if (err || io->done == io->msg.bytes)
-		ibnbd_srv_io_answered(io, err);
+		ibnbd_srv_io_answered(io, unlikely(err) ? blockio_refusal(io, err) : 0);
 	else
-		queue_work(io->open->export->wq, &io->work);
+		blockio_continue(io);
 }
 
-static bool blockio_submit_piece(struct ibnbd_srv_io *io, bool may_wait)
+/* False: there is no memory for private pages. */
+static bool blockio_submit(struct ibnbd_srv_io *io, bool may_wait)
 {
 	blk_opf_t opf = blockio_opf(io, may_wait);
+	void *data = io->op->data + io->done;
+	const struct ibnbd_io *m = &io->msg;
 	u32 len = blockio_piece(io);
 	struct bio *bio = &io->bio;
 
-	if (!ibnbd_srv_bounce_get(&io->bounce, len, may_wait ? GFP_NOIO : GFP_NOWAIT))
-		return false;
-	if (io->msg.op == IBNBD_OP_WRITE)
-		memcpy(io->bounce.buf, io->op->data + io->done, len);
-	if (io->done)
-		opf &= ~REQ_PREFLUSH;
+	if (io->pieces) {
+		if (!ibnbd_srv_bounce_get(&io->bounce, len, may_wait ? GFP_NOIO : GFP_NOWAIT))
+			return false;
+		if (m->op == IBNBD_OP_WRITE)
+			memcpy(io->bounce.buf, data, len);
+		data = io->bounce.buf;
+		if (io->done)
+			opf &= ~REQ_PREFLUSH;
+	}
 	cx_bio_init(bio, io->open->bdev, &io->vec, 1, opf);
-	bio->bi_end_io = blockio_end_piece;
-	bio->bi_ioprio = io->msg.prio;
-	bio->bi_iter.bi_sector = io->msg.sector + (io->done >> SECTOR_SHIFT);
-	bio_add_virt_nofail(bio, io->bounce.buf, len);
+	bio->bi_end_io = blockio_end_bio;
+	bio->bi_ioprio = m->prio;
+	if (blockio_has_data(m))
+		bio_add_virt_nofail(bio, data, len);
+	else
+		bio->bi_iter.bi_size = len;
+	if (m->op != IBNBD_OP_FLUSH)
+		bio->bi_iter.bi_sector = m->sector + (io->done >> SECTOR_SHIFT);
 	submit_bio(bio);
 	return true;
 }
@@ -402,19 +387,20 @@ static void blockio_work(struct work_struct *work)
 {
 	struct ibnbd_srv_io *io = container_of(work, struct ibnbd_srv_io, work);
 
-	if (!blockio_submit_piece(io, true))
+	if (!blockio_submit(io, true))
 		ibnbd_srv_io_end(io, -ENOMEM);
+}
+
+static void blockio_continue(struct ibnbd_srv_io *io)
+{
+	INIT_WORK(&io->work, blockio_work);
+	queue_work(io->open->export->wq, &io->work);
 }
 
 static void blockio_start(struct ibnbd_srv_io *io, bool may_wait)
 {
-	if (likely(!io->pieces)) {
-		blockio_direct(io, may_wait);
-		return;
-	}
-	INIT_WORK(&io->work, blockio_work);
-	if (!blockio_submit_piece(io, may_wait))
-		queue_work(io->open->export->wq, &io->work);
+	if (unlikely(!blockio_submit(io, may_wait)))
+		blockio_continue(io);
 }
 
 /* ---- what has to wait ---------------------------------------------------- */
