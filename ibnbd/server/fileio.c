@@ -152,45 +152,23 @@ void ibnbd_srv_fileio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rs
 
 /* ---- requests ------------------------------------------------------------ */
 
-static void fileio_transfer(struct ibnbd_srv_io *io);
-
-static void fileio_resume_work(struct work_struct *work)
-{
-	unsigned int noio = memalloc_noio_save();
-
-	fileio_transfer(container_of(work, struct ibnbd_srv_io, work));
-	memalloc_noio_restore(noio);
-}
-
-static void fileio_continue(struct ibnbd_srv_io *io)
-{
-	INIT_WORK(&io->work, fileio_resume_work);
-	queue_work(io->open->export->wq, &io->work);
-}
-
 /* @ret: bytes of this piece, or an errno. Any context; nothing accesses the kiocb any more. */
 static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
 {
+	bool again = ret == -EINVAL && io->direct;
+
 	if (ret > 0 && io->bounce.buf && io->msg.op == IBNBD_OP_READ)
 		memcpy(io->op->data + io->done, io->bounce.buf, ret);
 	ibnbd_srv_bounce_put(&io->bounce);
 	if (io->direct && io->msg.op == IBNBD_OP_WRITE)
 		up_read_non_owner(&io->open->export->mixed);
-	if (ret == -EINVAL && io->direct) {
-		io->buffered = true;
-		fileio_continue(io);
-		return;
-	}
-	if (ret <= 0) {
-		ibnbd_srv_io_answered(io, ret ? ret : -EIO);
-		return;
-	}
-	io->done += ret;
-	if (io->done == io->msg.bytes) {
-		ibnbd_srv_io_answered(io, 0);
-		return;
-	}
-	fileio_continue(io);
+	io->buffered |= again;
+	if (ret > 0)
+		io->done += ret;
+	if (again || (ret > 0 && io->done < io->msg.bytes))
+		queue_work(io->open->export->wq, &io->work);
+	else
+		ibnbd_srv_io_answered(io, ret > 0 ? 0 : ret ?: -EIO);
 }
 
 DEF_KI_COMPLETE(fileio_complete, iocb, ret)
@@ -307,8 +285,9 @@ static void fileio_run(struct ibnbd_srv_io *io)
 	switch (io->msg.op) {
 	case IBNBD_OP_READ:
 	case IBNBD_OP_WRITE:
-		if (io->msg.flags & IBNBD_F_PREFLUSH)
+		if (io->msg.flags & IBNBD_F_PREFLUSH && !io->flushed)
 			err = vfs_fsync(io->open->file, 1);
+		io->flushed = true;
 		if (!err) {
 			fileio_transfer(io);
 			return;
@@ -344,6 +323,7 @@ void ibnbd_srv_fileio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 	io->msg = *m;
 	io->done = 0;
 	io->buffered = false;
+	io->flushed = false;
 	io->bounce.buf = NULL;
 	INIT_WORK(&io->work, fileio_work);
 	queue_work(io->open->export->wq, &io->work);

@@ -43,7 +43,8 @@ struct ibnbd_srv_open;
  * @msg: the decoded request
  * @done: bytes already transferred, when an I/O needs more than one private buffer
  * @pieces: blockio: through private pages
- * @direct: fileio: the piece under transfer bypasses the page cache; @buffered: no other piece may
+ * @direct: fileio: the piece under transfer bypasses the page cache; @buffered: no other piece may;
+ *	@flushed: what comes before the first piece is done
  * @bounce: private pages under transfer
  * @ends: fileio: how many ends of a piece are still to come: its completion, and the return of its
  *	submission; the later one continues
@@ -64,6 +65,7 @@ struct ibnbd_srv_io {
 	bool pieces;
 	bool direct;
 	bool buffered;
+	bool flushed;
 	struct ibnbd_srv_bounce bounce;
 	atomic_t ends;
 	long ret;
