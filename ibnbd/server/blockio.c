@@ -153,7 +153,7 @@ u64 ibnbd_srv_blockio_nsectors(struct ibnbd_srv_open *open)
 
 static bool blockio_copies(const struct ibnbd_srv_open *open)
 {
-	switch (READ_ONCE(open->copy)) {
+	switch (READ_ONCE(open->export->copy)) {
 	case IBNBD_SRV_COPY_ALWAYS:
 		return true;
 	case IBNBD_SRV_COPY_NEVER:

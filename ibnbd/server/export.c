@@ -290,7 +290,6 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 	ibnbd_srv_epoch_note(open, e);
 	ibnbd_srv_facts_init_open(open);
 	open->export = e;
-	open->copy = e->copy;
 	if (ibnbd_access_writes(open->access))
 		e->writers++;
 	if (open->holder)
@@ -436,21 +435,6 @@ int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 	kobject_get(&e->kobj);
 	if (!queue_work(e->wq, &e->keep_work))
 		kobject_put(&e->kobj);
-	mutex_unlock(&ibnbd_srv_export_lock);
-	return 0;
-}
-
-/* Set private pages or not, for all opens of the export. 0 or -ERESTARTNOINTR. */
-int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy)
-{
-	struct ibnbd_srv_open *open;
-	int err = ibnbd_srv_export_trylock();
-
-	if (err)
-		return err;
-	WRITE_ONCE(e->copy, copy);
-	list_for_each_entry(open, &e->opens, link)
-		WRITE_ONCE(open->copy, copy);
 	mutex_unlock(&ibnbd_srv_export_lock);
 	return 0;
 }

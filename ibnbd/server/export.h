@@ -42,6 +42,7 @@ enum ibnbd_srv_io_mode {
  * @key: struct block_device or struct inode; alive because each open in @opens holds it
  * @writers: W of protocol 10.4
  * @claims: how many of @opens claim the disk
+ * @copy: set by an administrator at any time, without a lock
  * @wq: for I/O that may wait, and for what follows at the end of opens: a disk or file system that
  *	hangs must not hold up the others
  * @later: blockio only: requests that wait for the device in a worker. @later and @later_busy are
@@ -125,7 +126,6 @@ struct ibnbd_srv_open {
 	bool beside;			/* it lets this one migrate beside an open of mode rw */
 	struct block_device *bdev;	/* NULL: a file */
 	struct file *file;		/* NULL: a block device */
-	enum ibnbd_srv_copy copy;
 	bool verifies;			/* has a blk-integrity profile */
 	u32 align;			/* file: of direct I/O; 0: it cannot do any */
 	u32 block;			/* file: logical block size */
@@ -168,7 +168,6 @@ extern const char *const ibnbd_srv_io_mode_names[];
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
 int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e);
-int ibnbd_srv_export_set_copy(struct ibnbd_srv_export *e, enum ibnbd_srv_copy copy);
 
 static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)
 {

@@ -186,7 +186,7 @@ DEF_KI_COMPLETE(fileio_complete, iocb, ret)
 static void *fileio_piece(struct ibnbd_srv_io *io, u32 *len)
 {
 	*len = io->msg.bytes - io->done;
-	if (READ_ONCE(io->open->copy) == IBNBD_SRV_COPY_NEVER)
+	if (READ_ONCE(io->open->export->copy) == IBNBD_SRV_COPY_NEVER)
 		return io->op->data + io->done;
 	*len = min(*len, IBNBD_SRV_BOUNCE_MAX);
 	if (!ibnbd_srv_bounce_get(&io->bounce, *len, GFP_NOIO))

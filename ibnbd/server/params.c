@@ -238,13 +238,13 @@ static int choice_set(const char *val, const struct kernel_param *kp)
 	err = ibtrs_admin_param(kp);
 	if (err)
 		return err;
-	for (i = 0; c->names[i]; i++)
-		if (sysfs_streq(val, c->names[i])) {
-			WRITE_ONCE(*c->value, i);
-			return 0;
-		}
-	pr_err("%s: must be one of %s\n", kp->name, c->words);
-	return -EINVAL;
+	i = __sysfs_match_string(c->names, -1, val);
+	if (i < 0) {
+		pr_err("%s: must be one of %s\n", kp->name, c->words);
+		return i;
+	}
+	WRITE_ONCE(*c->value, i);
+	return 0;
 }
 
 static int choice_get(char *buf, const struct kernel_param *kp)

@@ -65,16 +65,14 @@ IBTRS_ADMIN_SHOW(copy, "%s", ibnbd_srv_copy_names[READ_ONCE(sysfs_export(kobj)->
 static ssize_t copy_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 			  size_t len)
 {
-	int i, err;
+	int copy = __sysfs_match_string(ibnbd_srv_copy_names, -1, buf);
 
-	for (i = 0; ibnbd_srv_copy_names[i]; i++) {
-		if (!sysfs_streq(buf, ibnbd_srv_copy_names[i]))
-			continue;
-		err = ibnbd_srv_export_set_copy(sysfs_export(kobj), i);
-		return err ?: len;
+	if (copy < 0) {
+		pr_err("%s: copy: write auto, always or never\n", kobject_name(kobj));
+		return copy;
 	}
-	pr_err("%s: copy: write auto, always or never\n", kobject_name(kobj));
-	return -EINVAL;
+	WRITE_ONCE(sysfs_export(kobj)->copy, copy);
+	return len;
 }
 
 static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
