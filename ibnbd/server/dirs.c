@@ -25,16 +25,6 @@
 
 static struct kobject *dirs_devices;
 
-static bool dirs_export_taken(const struct list_head *others, const char *name)
-{
-	struct ibnbd_srv_export *e;
-
-	list_for_each_entry(e, others, link)
-		if (!strcmp(kobject_name(&e->kobj), name))
-			return true;
-	return false;
-}
-
 /*
  * The path of a file as a name. If it is too long, a hash of the whole path and the end of the name
  * remain.
@@ -73,14 +63,15 @@ static char *dirs_bdev_name(struct block_device *bdev)
 	return name;
 }
 
-/* Returns @name, or @name#N if @name is taken; NULL without memory. Frees @name. */
-static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, const char *),
-			     const struct list_head *others)
+/* Returns @name, or @name#N if @in has a @name; NULL without memory. Frees @name. */
+static char *dirs_free_name(const struct kobject *in, char *name)
 {
 	char *try = name ? kstrdup(name, GFP_KERNEL) : NULL;
+	struct kernfs_node *taken;
 	unsigned int n = 1;
 
-	while (try && taken(others, try)) {
+	while (try && (taken = sysfs_get_dirent(in->sd, try))) {
+		sysfs_put(taken);
 		kfree(try);
 		try = kasprintf(GFP_KERNEL, "%.*s#%u",
 				(int)ibtrs_words_cut(name, DIRS_NAME_MAX), name, ++n);
@@ -93,16 +84,14 @@ static char *dirs_free_name(char *name, bool (*taken)(const struct list_head *, 
  * ibnbd_srv_dirs_add_export() - make ctl/devices/NAME
  * @e: kobject initialised; on failure the caller only puts it
  * @open: its first open
- * @others: all exports that have a directory
  *
  * Under the export lock.
  */
-int ibnbd_srv_dirs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open,
-			       const struct list_head *others)
+int ibnbd_srv_dirs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open)
 {
-	char *name __free(kfree) = dirs_free_name(open->bdev ? dirs_bdev_name(open->bdev) :
-						   dirs_file_name(open->file),
-						   dirs_export_taken, others);
+	char *name __free(kfree) = dirs_free_name(dirs_devices, open->bdev ?
+						   dirs_bdev_name(open->bdev) :
+						   dirs_file_name(open->file));
 	int err;
 
 	if (!name)
@@ -129,36 +118,20 @@ void ibnbd_srv_dirs_del_export(struct ibnbd_srv_export *e)
 	kobject_del(&e->kobj);
 }
 
-static bool dirs_open_taken(const struct list_head *opens, const char *name)
-{
-	struct ibnbd_srv_open *open;
-
-	list_for_each_entry(open, opens, link)
-		if (open->has_kobj && !strcmp(kobject_name(&open->kobj), name))
-			return true;
-	return false;
-}
-
 /* Make sessions/SESSION below the directory of the export of @open. Under the export lock. */
 int ibnbd_srv_dirs_add_open(struct ibnbd_srv_open *open)
 {
-	char *name __free(kfree) = dirs_free_name(kstrdup(open->session->label, GFP_KERNEL),
-						   dirs_open_taken, &open->export->opens);
-	int err;
+	char *name __free(kfree) = dirs_free_name(open->export->sessions,
+						   kstrdup(open->session->label, GFP_KERNEL));
 
-	if (!name)
-		return -ENOMEM;
-	err = kobject_add(&open->kobj, open->export->sessions, "%s", name);
-	open->has_kobj = !err;
-	return err;
+	return name ? kobject_add(&open->kobj, open->export->sessions, "%s", name) : -ENOMEM;
 }
 
 /* Under the export lock. Waits for a force_close that runs, which waits for I/O only. */
 void ibnbd_srv_dirs_del_open(struct ibnbd_srv_open *open)
 {
-	if (open->has_kobj)
+	if (open->kobj.state_in_sysfs)
 		kobject_del(&open->kobj);
-	open->has_kobj = false;
 }
 
 /* ---- who is still there ------------------------------------------------- */

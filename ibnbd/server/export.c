@@ -195,7 +195,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	e->cache_id = *cache_id;
 	e->id_unknown = open->id_unknown;
 	e->nsectors = ibnbd_srv_backing_nsectors(open);
-	err = ibnbd_srv_dirs_add_export(e, open, &ibnbd_srv_export_list);
+	err = ibnbd_srv_dirs_add_export(e, open);
 	if (err)
 		goto out_put;
 	list_add(&e->link, &ibnbd_srv_export_list);

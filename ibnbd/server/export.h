@@ -148,7 +148,6 @@ struct ibnbd_srv_open {
 	const struct inode *inode;
 	bool file_settled;		/* open, not being opened or closed */
 	enum ibnbd_srv_open_state state;
-	bool has_kobj;
 	bool given_up;
 	bool lost;
 	unsigned long unclaimed;

@@ -19,8 +19,7 @@ void ibnbd_srv_dirs_exit(void);
 void ibnbd_srv_dirs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype);
 void ibnbd_srv_dirs_released(void);
 void ibnbd_srv_dirs_wait_released(void);
-int ibnbd_srv_dirs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open,
-			      const struct list_head *others);
+int ibnbd_srv_dirs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open);
 void ibnbd_srv_dirs_del_export(struct ibnbd_srv_export *e);
 int ibnbd_srv_dirs_add_open(struct ibnbd_srv_open *open);
 void ibnbd_srv_dirs_del_open(struct ibnbd_srv_open *open);
