@@ -201,7 +201,8 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	bool allowed;
 	int err;
 
-	if (ibnbd_srv_session_full(s))
+	/* Other openers may be adding maps, so ibnbd_srv_session_publish() checks again. */
+	if (READ_ONCE(s->nr) >= s->max_maps)
 		return ERR_PTR(-EMFILE);
 	open = ibnbd_srv_open_new(s, m->name, m->access, ibnbd_srv_session_release_work);
 	if (!open)

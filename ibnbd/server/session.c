@@ -113,20 +113,6 @@ struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 s
 }
 
 /*
- * Has this client as many maps as it may have? Several openers may be adding one at the same time,
- * so ibnbd_srv_session_publish() checks again.
- */
-bool ibnbd_srv_session_full(struct ibnbd_srv_session *s)
-{
-	bool full;
-
-	spin_lock(&s->lock);
-	full = s->nr >= s->max_maps;
-	spin_unlock(&s->lock);
-	return full;
-}
-
-/*
  * Give an open, which has its place in an export, its id: from here on I/O, CLOSE and force_close
  * find it. 0; -EMFILE: the table is full, and @open counts as closing. The caller still has its own
  * I/O reference either way.
@@ -142,7 +128,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 		open->id = s->next_id++ & IBNBD_EVENT_ID_MASK;
 		open->state = IBNBD_SRV_OPEN_LIVE;
 		rcu_assign_pointer(s->table[open->id & s->mask], open);
-		s->nr++;
+		WRITE_ONCE(s->nr, s->nr + 1);
 		s->used = true;
 		err = 0;
 	} else {
@@ -157,7 +143,7 @@ int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open
 static void session_unpublish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
 	RCU_INIT_POINTER(s->table[open->id & s->mask], NULL);
-	s->nr--;
+	WRITE_ONCE(s->nr, s->nr - 1);
 }
 
 /* ---- opens: end of life -------------------------------------------------- */
@@ -401,16 +387,6 @@ static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slo
 	return gone;
 }
 
-static bool session_is_empty(struct ibnbd_srv_session *s)
-{
-	bool empty;
-
-	spin_lock(&s->lock);
-	empty = !s->nr;
-	spin_unlock(&s->lock);
-	return empty;
-}
-
 /*
  * A client is gone (struct ibtrs_srv_ops), and no op is running: close what it had open. Waits
  * until the backing stores are closed, for SESSION_DOWN at most. @ibtrs is freed a grace period
@@ -431,7 +407,7 @@ enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void
 		if (open)
 			ibnbd_srv_open_put(open);
 	}
-	wait_event_timeout(s->empty, session_is_empty(s), SESSION_DOWN);
+	wait_event_timeout(s->empty, !READ_ONCE(s->nr), SESSION_DOWN);
 	left = s->left_open ? IBTRS_SRV_LEFT_OPEN :
 	       s->used	    ? IBTRS_SRV_LEFT_CLOSED :
 			      IBTRS_SRV_LEFT_UNUSED;

@@ -36,7 +36,7 @@ struct ibnbd_srv_session {
 	struct kref kref;
 	spinlock_t lock;		/* table, states of opens, ctl_*, open* */
 	u32 next_id;
-	u32 nr;				/* entries of the table */
+	u32 nr;				/* entries of the table; written under @lock */
 	bool left_open;			/* the client left without closing its opens */
 	bool used;			/* it has opened something */
 	bool ctl_queued;
@@ -62,7 +62,6 @@ void ibnbd_srv_session_wait_freed(void);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name,
 					      bool *unclaimed);
 struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 slot);
-bool ibnbd_srv_session_full(struct ibnbd_srv_session *s);
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open);
 void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_srv_op *op,
 			     bool nowait);
