@@ -30,19 +30,6 @@ static const struct {
 
 static mempool_t *bounce_pool[ARRAY_SIZE(bounce_class)];
 
-/* Compound, since one bio_vec spans the whole buffer. */
-static void *bounce_alloc_pages(gfp_t gfp, void *order)
-{
-	struct page *page = alloc_pages(gfp | __GFP_COMP, (unsigned long)order);
-
-	return page ? page_address(page) : NULL;
-}
-
-static void bounce_free_pages(void *buf, void *order)
-{
-	free_pages((unsigned long)buf, (unsigned long)order);
-}
-
 /* Undo ibnbd_srv_bounce_init(); no buffer is in use. */
 void ibnbd_srv_bounce_exit(void)
 {
@@ -62,8 +49,10 @@ int ibnbd_srv_bounce_init(void)
 	for (i = 0; i < ARRAY_SIZE(bounce_pool); i++) {
 		unsigned long order = get_order(bounce_class[i].size);
 
-		bounce_pool[i] = mempool_create(bounce_class[i].reserve, bounce_alloc_pages,
-						bounce_free_pages, (void *)order);
+		/* compound, since one bio_vec spans the whole buffer */
+		bounce_pool[i] = mempool_create_node(bounce_class[i].reserve, mempool_alloc_pages,
+						     mempool_free_pages, (void *)order,
+						     GFP_KERNEL | __GFP_COMP, NUMA_NO_NODE);
 		if (!bounce_pool[i]) {
 			ibnbd_srv_bounce_exit();
 			return -ENOMEM;
@@ -80,18 +69,21 @@ int ibnbd_srv_bounce_init(void)
  */
 bool ibnbd_srv_bounce_get(struct ibnbd_srv_bounce *b, u32 len, gfp_t gfp)
 {
+	struct page *page;
+
 	b->class = 0;
 	while (bounce_class[b->class].size < len)
 		b->class++;
-	b->buf = mempool_alloc(bounce_pool[b->class], gfp);
-	return b->buf;
+	page = mempool_alloc(bounce_pool[b->class], gfp | __GFP_COMP);
+	b->buf = page ? page_address(page) : NULL;
+	return page;
 }
 
 /* Free the buffer, if there is one. Any context. */
 void ibnbd_srv_bounce_put(struct ibnbd_srv_bounce *b)
 {
 	if (b->buf)
-		mempool_free(b->buf, bounce_pool[b->class]);
+		mempool_free(virt_to_page(b->buf), bounce_pool[b->class]);
 	b->buf = NULL;
 }
 
