@@ -159,15 +159,6 @@ static void export_doubt_work(struct work_struct *work)
 	kobject_put(&e->kobj);
 }
 
-/* cache_lost has begun a new epoch. */
-static void export_keep_work(struct work_struct *work)
-{
-	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, keep_work);
-
-	ibnbd_srv_writer_file_keep();
-	kobject_put(&e->kobj);
-}
-
 /* Takes *@wq, also if it fails. */
 static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 					      const struct ibnbd_identity *id,
@@ -186,7 +177,6 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	ibnbd_srv_blockio_init_export(e);
 	init_rwsem(&e->mixed);
 	INIT_WORK(&e->doubt_work, export_doubt_work);
-	INIT_WORK(&e->keep_work, export_keep_work);
 	INIT_WORK(&e->free_work, export_free_work);
 	e->key = export_key_ptr(open);
 	e->is_file = !open->bdev;
@@ -418,6 +408,12 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 
 /* ---- for an administrator ------------------------------------------------ */
 
+static void export_keep(struct work_struct *work)
+{
+	ibnbd_srv_writer_file_keep();
+}
+static DECLARE_WORK(export_keep_work, export_keep);
+
 /*
  * The administrator or udev says that the disk has lost its cache. Returns 0 or -ERESTARTNOINTR.
  *
@@ -432,9 +428,7 @@ int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e)
 	if (err)
 		return err;
 	ibnbd_srv_epoch_lost(e, "its cache was lost");
-	kobject_get(&e->kobj);
-	if (!queue_work(e->wq, &e->keep_work))
-		kobject_put(&e->kobj);
+	queue_work(ibnbd_srv_ctl_wq, &export_keep_work);
 	mutex_unlock(&ibnbd_srv_export_lock);
 	return 0;
 }

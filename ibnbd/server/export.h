@@ -82,7 +82,6 @@ struct ibnbd_srv_export {
 	struct list_head epoch_link;
 	bool doubt;
 	struct work_struct doubt_work;
-	struct work_struct keep_work;
 	u64 clean_epoch;
 	struct workqueue_struct *wq;
 	struct work_struct free_work;

@@ -8,8 +8,8 @@
 #define IBNBD_SRV_MAX_MAPS	65536u
 
 /*
- * Made by main.c: closes the server, and frees sessions and exports. What may wait for a disk is in
- * the queue of its session or export.
+ * Made by main.c: closes the server, frees sessions and exports, and writes the writer file after
+ * cache_lost. What may wait for a disk is in the queue of its session or export.
  */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
 
