@@ -56,7 +56,8 @@ static int info_resources(struct ibtrs_srv_path *path, const char **why)
 	int err;
 
 	err = ibtrs_srv_chunk_get(path, why);
-	ibtrs_srv_quota_kept(path);
+	if (err)
+		WRITE_ONCE(path->chunk_bytes, 0);
 	err = err ?: ibtrs_srv_chunk_map(path, why);
 	if (err)
 		return err;

@@ -122,8 +122,7 @@ struct ibtrs_srv_path {
 	/* quota.c */
 	bool known;			/* set at creation: its client is no stranger */
 	u64 queue_bytes;		/* under ibtrs_srv.lock: of its connections' queues */
-	u64 charged;			/* INFO work: queue_bytes once it is let in, else 0 */
-	bool promised;			/* INFO work: its chunks are counted, not allocated yet */
+	u64 charged;			/* likewise: queue_bytes once it is let in, else 0 */
 	u64 chunk_bytes;		/* of its chunks; a path that lingers gives some back */
 	bool modest;			/* INFO work: its client has little memory so far */
 

@@ -47,23 +47,12 @@ static void quota_max(struct ibtrs_quota_max *max)
 	max->bytes_per_key = (u64)READ_ONCE(p->max_memory_per_key_mb) << 20;
 }
 
-static u64 quota_path_bytes(const struct ibtrs_srv_path *path)
-{
-	u64 chunks = (u64)path->limits.queue_depth * path->limits.chunk_size;
-	/* pairs with ibtrs_srv_quota_kept(): promised or the chunks are seen, never neither */
-	bool promised = smp_load_acquire(&path->promised);
-
-	return READ_ONCE(path->charged) + (promised ? chunks : READ_ONCE(path->chunk_bytes));
-}
-
 static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_path *path)
 {
-	u64 charged = READ_ONCE(path->charged);
-
 	/* The queues of a path that was never let in count until they are freed. */
-	smp_rmb();	/* pairs with ibtrs_srv_quota_end() */
-	if (!charged)
-		use->half_bytes += READ_ONCE(path->queue_bytes);
+	if (!path->charged)
+		use->half_bytes += path->queue_bytes;
+	use->bytes += path->charged + READ_ONCE(path->chunk_bytes);
 	switch (ibtrs_srv_path_state(path)) {
 	case IBTRS_SRV_PATH_CONNECTING:
 		use->half_open++;
@@ -74,7 +63,6 @@ static void quota_add_path(struct ibtrs_quota_use *use, const struct ibtrs_srv_p
 		use->ending++;
 		break;
 	}
-	use->bytes += quota_path_bytes(path);
 }
 
 bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
@@ -90,14 +78,18 @@ bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key)
 	return ibtrs_srv_name_kept_for(addr);
 }
 
-/* Counts the sessions and paths of all clients, for a client from @addr that has proved @key. */
+/*
+ * The limits, and what all clients use of them, counted for a client from @addr that has proved
+ * @key.
+ */
 static void quota_count(const struct ibtrs_addr *addr, const char *key, bool known,
-			struct ibtrs_quota_client *c)
+			struct ibtrs_quota_max *max, struct ibtrs_quota_client *c)
 {
 	struct ibtrs_srv_session *s;
 	struct ibtrs_srv_path *path;
 
 	lockdep_assert_held(&ibtrs_srv.lock);
+	quota_max(max);
 	*c = (struct ibtrs_quota_client){
 		.known	= known,
 		.keyed	= key[0],
@@ -127,8 +119,7 @@ int ibtrs_srv_quota_path(const struct ibtrs_addr *addr, const char *key, u64 byt
 	struct ibtrs_quota_max max;
 	int err = 0;
 
-	quota_max(&max);
-	quota_count(addr, key, ibtrs_srv_quota_is_known(addr, key), &c);
+	quota_count(addr, key, ibtrs_srv_quota_is_known(addr, key), &max, &c);
 	if (fresh)
 		err = ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
 	err = err ?: ibtrs_quota_check(&max, &c, IBTRS_QUOTA_PATH, 1, why);
@@ -140,8 +131,7 @@ int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const cha
 	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
 
-	quota_max(&max);
-	quota_count(&path->addr.src, path->proof.key, path->known, &c);
+	quota_count(&path->addr.src, path->proof.key, path->known, &max, &c);
 	return ibtrs_quota_check(&max, &c, IBTRS_QUOTA_CONN, bytes, why);
 }
 
@@ -150,22 +140,21 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
 
-	quota_max(&max);
 	/* A session counts for the address that made it, whichever of its paths names it. */
-	quota_count(&path->session->peer, path->proof.key, path->known, &c);
+	quota_count(&path->session->peer, path->proof.key, path->known, &max, &c);
 	return ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
 }
 
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 {
-	u64 bytes = (u64)path->limits.queue_depth * path->limits.chunk_size + path->queue_bytes;
+	u64 chunks = (u64)path->limits.queue_depth * path->limits.chunk_size;
+	u64 bytes = chunks + path->queue_bytes;
 	struct ibtrs_quota_client c;
 	struct ibtrs_quota_max max;
 	int err;
 
 	guard(mutex)(&ibtrs_srv.lock);
-	quota_max(&max);
-	quota_count(&path->addr.src, path->proof.key, path->known, &c);
+	quota_count(&path->addr.src, path->proof.key, path->known, &max, &c);
 	/* What all clients use is charged by chunk.c, which knows what lies in its shelf. */
 	err = ibtrs_quota_check(&max, &c, IBTRS_QUOTA_LET_IN, bytes, why);
 	if (err)
@@ -174,28 +163,19 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 	*why = "as much memory in use as max_memory_mb allows";
 	if (!ibtrs_srv_chunk_charge_queues(path))
 		return -ENOMEM;
-	WRITE_ONCE(path->charged, path->queue_bytes);
+	path->charged = path->queue_bytes;
 	/*
 	 * The chunks are not allocated yet. Other paths of this client, which are judged in the
 	 * meantime, must see them counted.
 	 */
-	WRITE_ONCE(path->promised, true);
+	WRITE_ONCE(path->chunk_bytes, chunks);
 	return 0;
-}
-
-void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path)
-{
-	if (path->chunks)
-		WRITE_ONCE(path->chunk_bytes,
-			   (u64)path->limits.queue_depth * path->limits.chunk_size);
-	/* pairs with quota_path_bytes(): a reader that sees false sees the chunks */
-	smp_store_release(&path->promised, false);
 }
 
 void ibtrs_srv_quota_end(struct ibtrs_srv_path *path)
 {
+	guard(mutex)(&ibtrs_srv.lock);
 	ibtrs_srv_chunk_reserve_queues(path);
-	WRITE_ONCE(path->queue_bytes, 0);
-	smp_wmb();	/* pairs with quota_add_path() */
-	WRITE_ONCE(path->charged, 0);
+	path->queue_bytes = 0;
+	path->charged = 0;
 }

@@ -18,17 +18,16 @@ int ibtrs_srv_quota_conn(const struct ibtrs_srv_path *path, u64 bytes, const cha
 int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why);
 /*
  * INFO work: the client has named its session. From now on the path's queues are charged like its
- * chunks, against max_memory_mb, and no longer as half-open. 0, or -ENOMEM and a reason.
+ * chunks, against max_memory_mb, and no longer as half-open. Its chunks, which it gets next, are
+ * counted from now on, too. 0, or -ENOMEM and a reason.
  */
 int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why);
-/* INFO work: the path has the chunks that it was promised, or will not get them. */
-void ibtrs_srv_quota_kept(struct ibtrs_srv_path *path);
 /*
  * Under ibtrs_srv.lock: true if the client is no stranger: it has proved @key, or a client without
  * a key was let in from @addr and is still here or may come back.
  */
 bool ibtrs_srv_quota_is_known(const struct ibtrs_addr *addr, const char *key);
-/* Close work: the queues of @path are freed. */
+/* Close work: the queues of @path are freed. Takes ibtrs_srv.lock. */
 void ibtrs_srv_quota_end(struct ibtrs_srv_path *path);
 
 /* name.c: which session has a name, or may take it. */
