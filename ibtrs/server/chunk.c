@@ -53,13 +53,13 @@ static bool chunk_try_charge(u64 bytes)
 
 /*
  * If the client of @path is known, chunks in the shelf may be freed to make room: those of this
- * client, and, if it has little memory itself, those of others. NULL: nothing is freed.
+ * client, and, if it has little memory itself, those of others.
  */
 static bool chunk_charge(u64 bytes, const struct ibtrs_srv_path *path)
 {
 	if (chunk_try_charge(bytes))
 		return true;
-	if (!path || !path->known)
+	if (!path->known)
 		return false;
 	shelf_make_room(bytes, path);
 	return chunk_try_charge(bytes);
@@ -84,15 +84,17 @@ static void chunks_free(struct ibtrs_srv_chunks *c)
 	kvfree(c);
 }
 
-static void chunks_release(struct ibtrs_srv_chunks *c, u64 bytes)
-{
-	chunks_free(c);
-	chunk_uncharge(bytes);
-}
-
 static u64 chunks_bytes(const struct ibtrs_srv_chunks *c)
 {
 	return (u64)(c->nr - c->trimmed) * c->size + c->queues;
+}
+
+static void chunks_release(struct ibtrs_srv_chunks *c)
+{
+	u64 bytes = chunks_bytes(c);
+
+	chunks_free(c);
+	chunk_uncharge(bytes);
 }
 
 /*
@@ -184,7 +186,7 @@ static void shelf_make_room(u64 bytes, const struct ibtrs_srv_path *path)
 	}
 	spin_unlock(&shelf_lock);
 	list_for_each_entry_safe(c, next, &gone, entry)
-		chunks_release(c, chunks_bytes(c));
+		chunks_release(c);
 }
 
 static struct ibtrs_srv_chunks *shelf_find(const struct ibtrs_srv_path *path)
@@ -229,8 +231,7 @@ bool ibtrs_srv_chunk_charge_queues(const struct ibtrs_srv_path *path)
 {
 	u64 had = shelf_take_queues(path);
 
-	if (had < path->queue_bytes &&
-	    !chunk_charge(path->queue_bytes - had, path->known ? path : NULL)) {
+	if (had < path->queue_bytes && !chunk_charge(path->queue_bytes - had, path)) {
 		chunk_uncharge(had);
 		return false;
 	}
@@ -267,7 +268,7 @@ static void shelf_tidy(u64 max)
 	struct ibtrs_srv_chunks *c;
 
 	while ((c = shelf_take_oldest(max)))
-		chunks_release(c, chunks_bytes(c));
+		chunks_release(c);
 }
 
 static void shelf_put(struct ibtrs_srv_chunks *c)
@@ -305,7 +306,7 @@ void ibtrs_srv_chunk_forget(const struct ibtrs_srv_session *s)
 	}
 	spin_unlock(&shelf_lock);
 	list_for_each_entry_safe(c, next, &gone, entry)
-		chunks_release(c, chunks_bytes(c));
+		chunks_release(c);
 }
 
 void ibtrs_srv_chunk_trim(struct ibtrs_srv_path *path)
@@ -411,5 +412,5 @@ void ibtrs_srv_chunk_put(struct ibtrs_srv_path *path, bool keep)
 	if (keep && !c->trimmed)
 		shelf_put(c);
 	else
-		chunks_release(c, chunks_bytes(c));
+		chunks_release(c);
 }

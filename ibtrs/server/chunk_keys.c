@@ -146,10 +146,9 @@ void ibtrs_srv_chunk_unmap(struct ibtrs_srv_path *path)
 		ib_dereg_mr(m->mr[--m->nr]);
 	kvfree(m->mr);
 	m->mr = NULL;
-	while (m->mapped--)
-		ib_dma_unmap_single(path->dev->ib, m->dma[m->mapped], path->chunks->size,
+	while (m->mapped)
+		ib_dma_unmap_single(path->dev->ib, m->dma[--m->mapped], path->chunks->size,
 				    DMA_BIDIRECTIONAL);
-	m->mapped = 0;
 	kvfree(m->dma);
 	m->dma = NULL;
 }
