@@ -54,7 +54,7 @@ void ibnbd_srv_policy_of(const struct ibnbd_srv_session *s, const struct ibtrs_o
 	p = rcu_dereference(policy_now);
 	if (ibtrs && p) {
 		q.rules = &p->rules;
-		q.who.key = ibtrs_srv_peer_key(ibtrs);
+		q.who.key = s->key[0] ? s->key : NULL;
 		if (from)
 			ibnbd_policy_ask(&q, from);
 		else

@@ -301,9 +301,9 @@ bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char 
 	return false;
 }
 
-/* A client has arrived (struct ibtrs_srv_ops). @name: valid (E-8). Return: 0 or -ENOMEM. */
-int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
-			 const struct ibtrs_addr *peer, void **priv)
+/* A client has arrived (struct ibtrs_srv_ops). Its name is valid (E-8). Return: 0 or -ENOMEM. */
+int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const struct ibtrs_srv_client *c,
+			 void **priv)
 {
 	u32 max = ibnbd_srv_max_maps(), slots = roundup_pow_of_two(max);
 	struct ibnbd_srv_opener *o;
@@ -313,7 +313,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	if (!s)
 		return -ENOMEM;
 	/* the kernel cuts the names of workqueues */
-	s->wq = alloc_workqueue("ibnbd-srv-%.13s", WQ_UNBOUND, WQ_MAX_ACTIVE, name);
+	s->wq = alloc_workqueue("ibnbd-srv-%.13s", WQ_UNBOUND, WQ_MAX_ACTIVE, c->name);
 	if (!s->wq) {
 		kvfree(s);
 		return -ENOMEM;
@@ -323,9 +323,10 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
 	s->mask = slots - 1;
 	s->max_maps = max;
 	s->next_id = get_random_u32();
-	strscpy(s->name, name, sizeof(s->name));
-	strscpy(s->label, ibtrs_srv_peer_label(ibtrs), sizeof(s->label));
-	import_uuid(&s->uuid, ibtrs_srv_peer_identity(ibtrs));
+	strscpy(s->name, c->name, sizeof(s->name));
+	strscpy(s->label, c->label, sizeof(s->label));
+	strscpy(s->key, c->key, sizeof(s->key));
+	import_uuid(&s->uuid, c->identity);
 	kref_init(&s->kref);
 	spin_lock_init(&s->lock);
 	INIT_LIST_HEAD(&s->ctl_ops);

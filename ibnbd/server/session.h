@@ -8,6 +8,7 @@
 #include <linux/uuid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <ibtrs/key.h>
 #include <ibtrs/srv.h>
 #include "ibnbd/server/export.h"
 #include "ibnbd/server/msg.h"
@@ -19,6 +20,7 @@
  * @wq: for its messages
  * @name: as the client says it; clients with different keys may have the same one
  * @label: the name, or NAME#2 and so on: what the log and sysfs call it
+ * @key: that the client has proved; empty: none
  * @table: opens by the low bits of their id
  */
 struct ibnbd_srv_session {
@@ -48,11 +50,12 @@ struct ibnbd_srv_session {
 	wait_queue_head_t empty;
 	char name[IBNBD_NAME_LEN];
 	char label[IBNBD_NAME_LEN];
+	char key[IBTRS_KEY_NAME_LEN];
 	struct ibnbd_srv_open __rcu *table[];
 };
 
-int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const char *name,
-			 const struct ibtrs_addr *peer, void **priv);
+int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const struct ibtrs_srv_client *c,
+			 void **priv);
 bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char *name,
 				    const char **why);
 void ibnbd_srv_session_lost(void *priv);

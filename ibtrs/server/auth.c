@@ -120,9 +120,7 @@ bool ibtrs_srv_auth_may_log(enum ibtrs_srv_line line, const struct ibtrs_addr *p
 
 enum ibtrs_srv_auth ibtrs_srv_auth_mode(void)
 {
-	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
-
-	return ops->auth ? ops->auth() : IBTRS_SRV_AUTH_OFF;
+	return ibtrs_srv.ops->auth();
 }
 
 static void auth_forget(struct auth_grant *g)

@@ -78,11 +78,10 @@ static void hs_origin(struct ibtrs_origin *from, const struct rdma_cm_id *id,
 
 static bool hs_peer_allowed(const struct rdma_cm_id *id, const struct ibtrs_addr *claimed)
 {
-	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
 	struct ibtrs_origin from;
 
 	hs_origin(&from, id, claimed);
-	return !ops->peer_allowed || ops->peer_allowed(&from);
+	return ibtrs_srv.ops->peer_allowed(&from);
 }
 
 /* ---- acceptance: under conn->lock --------------------------------------- */

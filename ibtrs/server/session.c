@@ -124,13 +124,12 @@ void ibtrs_srv_session_add_path(struct ibtrs_srv_session *s, struct ibtrs_srv_pa
 
 int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, const char **why)
 {
-	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
 	struct ibtrs_srv_session *s = path->session;
 	int err;
 
 	guard(mutex)(&ibtrs_srv.lock);
 	/* for each path: the allow-list may have got shorter since the session has its name */
-	if (ops->name_allowed && !ops->name_allowed(&path->from, name, why))
+	if (!ibtrs_srv.ops->name_allowed(&path->from, name, why))
 		return -EACCES;
 	if (s->name[0]) {
 		if (!strcmp(s->name, name)) {
@@ -191,6 +190,12 @@ static int session_alloc(struct ibtrs_srv_session *s, int node)
 static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_path *path,
 			    const char **why)
 {
+	const struct ibtrs_srv_client c = {
+		.name		= s->name,
+		.label		= s->label,
+		.key		= s->key,
+		.identity	= s->identity,
+	};
 	int err;
 
 	*why = "out of memory";
@@ -203,7 +208,7 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 		return err;
 	s->from = path->from;
 	*why = "the block server has no memory for it";
-	err = ibtrs_srv.ops->session_up(s, s->name, &path->addr.src, &s->priv);
+	err = ibtrs_srv.ops->session_up(s, &c, &s->priv);
 	if (err) {
 		ibtrs_srv_sysfs_session_del(s);
 		return err;
@@ -229,13 +234,12 @@ int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)
 
 int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why)
 {
-	const struct ibtrs_srv_ops *ops = ibtrs_srv.ops;
 	struct ibtrs_srv_session *s = path->session;
 
 	guard(mutex)(&s->up_lock);
-	if (!s->up || !ops->peer_joins)
+	if (!s->up)
 		return 0;
-	return ops->peer_joins(s->priv, &path->from, why);
+	return ibtrs_srv.ops->peer_joins(s->priv, &path->from, why);
 }
 
 /* The last path of the session is gone. */
@@ -321,7 +325,7 @@ void ibtrs_srv_close_not_allowed(void)
 
 	guard(mutex)(&ibtrs_srv.lock);
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		if (s->name[0] && ibtrs_srv.ops->name_allowed)
+		if (s->name[0])
 			session_close_not_allowed(s);
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_close_not_allowed);
@@ -358,28 +362,6 @@ bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 	return up;
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
-
-/*
- * The client of a session: its identity, its key, and the addresses that it comes from.
- */
-
-const u8 *ibtrs_srv_peer_identity(const struct ibtrs_srv_session *s)
-{
-	return s->identity;
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_peer_identity);
-
-const char *ibtrs_srv_peer_label(const struct ibtrs_srv_session *s)
-{
-	return ibtrs_srv_session_label(s);
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_peer_label);
-
-const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s)
-{
-	return s->key[0] ? s->key : NULL;
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_peer_key);
 
 /* Paths that are half open do not count: any host can begin one. */
 void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,

@@ -59,21 +59,37 @@ enum ibtrs_srv_left {
 };
 
 /**
+ * struct ibtrs_srv_client - who has a session, as session_up() is told
+ * @name: of the session; clients with different keys may have the same one
+ * @label: what the log and sysfs call the session: its name, or NAME#2 and so on where sessions of
+ *	other keys have that name
+ * @key: name of the key by which all paths of the session are let in; empty: none was proved
+ * @identity: IBTRS_UUID_LEN bytes. The same after a reconnect, different after a reboot of the
+ *	client, which then chooses another uuid (protocol 1). If the client has proved a key, made
+ *	of uuid and key: nobody without that key has it. Else the uuid that the client says
+ */
+struct ibtrs_srv_client {
+	const char *name;
+	const char *label;
+	const char *key;
+	const u8 *identity;
+};
+
+/**
  * struct ibtrs_srv_ops - the user of the server
  * @op_priv_size: bytes at op->priv
- * @peer_allowed: may a client connect from there at all? Called before any memory is spent. May be
- *	NULL. Must not sleep.
- * @auth: must clients prove that they have a key? Asked for each connection; NULL: no client can.
- *	Must not sleep.
+ * @peer_allowed: may a client connect from there at all? Called before any memory is spent. Must
+ *	not sleep.
+ * @auth: must clients prove that they have a key? Asked for each connection. Must not sleep.
  * @name_allowed: may a session of this name come from this address? Called before the name is
  *	looked up, so that a refused client learns nothing about other sessions. False: @why says
- *	why not. May be NULL. Must not sleep.
+ *	why not. Must not sleep.
  * @session_up: first path of a session is ready. Return 0 and set @priv, or an errno to refuse.
  *	Process context, may sleep.
  * @peer_joins: may a path from this address join the session? Called before memory is spent on the
  *	path, before the path is let in, and again when ibtrs_srv_peer_each() includes the path,
  *	because the session may have been given something in between. Return 0, or an errno and a
- *	reason. May be NULL. Process context, must not wait for a disk.
+ *	reason. Process context, must not wait for a disk.
  * @session_lost: the client has been away for long, but ops still run: release what none of these
  *	ops needs, so that others can use it. May be called more than once; the client may still
  *	come back. Process context, must not sleep.
@@ -94,8 +110,8 @@ struct ibtrs_srv_ops {
 	bool (*peer_allowed)(const struct ibtrs_origin *from);
 	enum ibtrs_srv_auth (*auth)(void);
 	bool (*name_allowed)(const struct ibtrs_origin *from, const char *name, const char **why);
-	int (*session_up)(struct ibtrs_srv_session *s, const char *name,
-			  const struct ibtrs_addr *peer, void **priv);
+	int (*session_up)(struct ibtrs_srv_session *s, const struct ibtrs_srv_client *c,
+			  void **priv);
 	int (*peer_joins)(void *priv, const struct ibtrs_origin *from, const char **why);
 	void (*session_lost)(void *priv);
 	enum ibtrs_srv_left (*session_down)(struct ibtrs_srv_session *s, void *priv);
@@ -145,33 +161,6 @@ void ibtrs_srv_close_unproved(void);
 void ibtrs_srv_close_not_allowed(void);
 /* Does the session have a path that is up? Any context. */
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
-/**
- * ibtrs_srv_peer_identity() - which client has this session?
- * @s: session that the user knows
- *
- * The same after a reconnect, different after a reboot of the client, which then chooses another
- * uuid (protocol 1). If the client has proved a key, the identity is made of uuid and key: nobody
- * without that key has it. If it has not, the identity is the uuid that it says. Any context.
- *
- * Return: IBTRS_UUID_LEN bytes, valid as long as the session.
- */
-const u8 *ibtrs_srv_peer_identity(const struct ibtrs_srv_session *s);
-/**
- * ibtrs_srv_peer_label() - what do the log and sysfs call this session?
- * @s: session, in session_up()
- *
- * Its name, or NAME#2 and so on where sessions of other keys have that name. Any context.
- */
-const char *ibtrs_srv_peer_label(const struct ibtrs_srv_session *s);
-/**
- * ibtrs_srv_peer_key() - with which key has the client of a session proved itself?
- * @s: session that the user knows
- *
- * All paths of a session are let in by the same key. Any context.
- *
- * Return: the key's name, valid as long as the session; NULL: it has not proved itself.
- */
-const char *ibtrs_srv_peer_key(const struct ibtrs_srv_session *s);
 /**
  * ibtrs_srv_peer_each() - each address that a session comes from now
  * @s: session that the user knows
