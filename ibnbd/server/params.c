@@ -203,7 +203,7 @@ static int allow_set(const char *val, const struct kernel_param *kp)
 		new = NULL;
 	}
 	allow_replace(new);
-	ibtrs_srv_close_not_allowed();
+	ibtrs_srv_close_refused();
 	return 0;
 }
 
@@ -285,8 +285,8 @@ static int auth_set(const char *val, const struct kernel_param *kp)
 {
 	int err = choice_set(val, kp);
 
-	if (!err && ibnbd_srv_auth() == IBTRS_SRV_AUTH_REQUIRED)
-		ibtrs_srv_close_unproved();
+	if (!err)
+		ibtrs_srv_close_refused();
 	return err;
 }
 

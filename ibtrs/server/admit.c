@@ -211,7 +211,7 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 		*why = "the server is closing";
 		err = -ECONNRESET;
 	}
-	/* Checked under the lock, so that ibtrs_srv_close_unproved() misses no session. */
+	/* Checked under the lock, so that ibtrs_srv_close_refused() misses no session. */
 	if (!err && (!req->cid || !(req->ext & IBTRS_EXT_AUTH)))
 		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
 	if (!err)

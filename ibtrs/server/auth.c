@@ -246,28 +246,3 @@ bool ibtrs_srv_auth_next(const struct ibtrs_srv_path *path, const void *wire)
 	return path->ext & IBTRS_EXT_AUTH &&
 	       ibtrs_auth_req_good(&ibtrs_auth_kernel, path->proof.ks, wire);
 }
-
-/* True: the session had a path that was not closing yet. */
-static bool auth_close(struct ibtrs_srv_session *s)
-{
-	struct ibtrs_srv_path *path;
-	bool open = false;
-
-	list_for_each_entry(path, &s->paths, entry) {
-		open |= ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING;
-		ibtrs_srv_path_close(path, "authentication is required here");
-	}
-	return open;
-}
-
-void ibtrs_srv_close_unproved(void)
-{
-	struct ibtrs_srv_session *s;
-
-	guard(mutex)(&ibtrs_srv.lock);
-	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		if (!s->key[0] && auth_close(s))
-			pr_warn("session %s: closed: it has proved no key, which is required now\n",
-				ibtrs_srv_session_label(s));
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_close_unproved);

@@ -282,53 +282,47 @@ void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path)
 void ibtrs_srv_session_close_all(void)
 {
 	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(s, &ibtrs_srv.sessions, entry)
-		ibtrs_srv_session_close(s);
+		list_for_each_entry_rcu(path, &s->paths, entry)
+			ibtrs_srv_path_close(path, "closed by the server");
 	rcu_read_unlock();
 	wait_event(ibtrs_srv.gone, list_empty(&ibtrs_srv.sessions));
 	flush_workqueue(ibtrs_srv.wq);
 }
 
-void ibtrs_srv_session_close(struct ibtrs_srv_session *s)
+static void session_close_refused(struct ibtrs_srv_path *path)
 {
-	struct ibtrs_srv_path *path;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(path, &s->paths, entry)
-		ibtrs_srv_path_close(path, "closed by the server");
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(ibtrs_srv_session_close);
-
-static void session_close_not_allowed(struct ibtrs_srv_session *s)
-{
-	struct ibtrs_srv_path *path;
+	struct ibtrs_srv_session *s = path->session;
 	const char *why;
 
-	list_for_each_entry(path, &s->paths, entry) {
-		/* One that has not named the session yet is judged when it does. */
-		if (ibtrs_srv_path_state(path) >= IBTRS_SRV_PATH_CLOSING ||
-		    !test_bit(0, &path->info_seen) ||
-		    ibtrs_srv.ops->name_allowed(&path->from, s->name, &why))
-			continue;
-		pr_warn("session %s: %s: closed: the parameter allow does not allow it any more\n",
-			ibtrs_srv_session_label(s), path->name);
-		ibtrs_srv_path_close(path, "it is not on the allow-list any more");
-	}
+	if (ibtrs_srv_path_state(path) >= IBTRS_SRV_PATH_CLOSING)
+		return;
+	if (!s->key[0] && ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_REQUIRED)
+		why = "authentication is required here";
+	/* One that has not named the session yet is judged when it does. */
+	else if (s->name[0] && test_bit(0, &path->info_seen) &&
+		 !ibtrs_srv.ops->name_allowed(&path->from, s->name, &why))
+		why = "the parameter allow does not allow it any more";
+	else
+		return;
+	pr_warn("session %s: %s: closed: %s\n", ibtrs_srv_session_label(s), path->name, why);
+	ibtrs_srv_path_close(path, why);
 }
 
-void ibtrs_srv_close_not_allowed(void)
+void ibtrs_srv_close_refused(void)
 {
 	struct ibtrs_srv_session *s;
+	struct ibtrs_srv_path *path;
 
 	guard(mutex)(&ibtrs_srv.lock);
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry)
-		if (s->name[0])
-			session_close_not_allowed(s);
+		list_for_each_entry(path, &s->paths, entry)
+			session_close_refused(path);
 }
-EXPORT_SYMBOL_GPL(ibtrs_srv_close_not_allowed);
+EXPORT_SYMBOL_GPL(ibtrs_srv_close_refused);
 
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 {

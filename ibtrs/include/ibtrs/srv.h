@@ -149,16 +149,12 @@ bool ibtrs_srv_op_answerable(const struct ibtrs_srv_op *op);
  * negotiated EVENTS and a path is up. An event is only a hint: it may be lost. Any context.
  */
 void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id);
-/* Close all paths of a session; its client comes back if it wants. Does not wait. Any context. */
-void ibtrs_srv_session_close(struct ibtrs_srv_session *s);
 /*
- * auth() says REQUIRED from now on: close the sessions that have proved no key. Or name_allowed()
- * refuses more from now on: close the paths that it refuses by now. Both log what they close, do
- * not wait until it has ended, and may be called whether the server is open or not. Process
- * context, sleep.
+ * auth() says REQUIRED, or name_allowed() refuses more, from now on: close the paths that would not
+ * be let in any more. Logs what it closes, does not wait until it has ended, and may be called
+ * whether the server is open or not. Process context, sleeps.
  */
-void ibtrs_srv_close_unproved(void);
-void ibtrs_srv_close_not_allowed(void);
+void ibtrs_srv_close_refused(void);
 /* Does the session have a path that is up? Any context. */
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s);
 /**

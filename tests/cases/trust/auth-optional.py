@@ -64,7 +64,7 @@ def run(t):
     s.kernel_news()
     s.sh("server_set auth=required")
     if not user:        # it was started again
-        t.match(s.kernel_news(), "session plain: closed: it has proved no key",
+        t.match(s.kernel_news(), "session plain: .*: closed: authentication is required",
                 "the server says whom")
     t.wait(lambda: s.sh("ls /run/sessions/ | grep -v ctl || true") == "s1", 20, "who is left")
     c.sh("wait_for 20 grep -q 'authentication is required here' "
