@@ -64,13 +64,17 @@ int ibtrs_srv_op_alloc(struct ibtrs_srv_path *path)
 /* ---- the end ------------------------------------------------------------ */
 
 /*
- * Ends the execution of the slot. Returns the op that was parked there, or NULL. *@run: that op
- * runs now, and the slot stays running.
+ * The slot's lock is held. @x leaves its slot. Returns the op that was parked there, or NULL;
+ * *@run: that op runs now, and the slot stays running.
  */
-static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
+static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
 {
+	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 	struct ibtrs_srv_opx *next = s->parked;
 
+	if (!x->admitted)
+		return NULL;
+	x->admitted = false;
 	s->parked = NULL;
 	*run = ibtrs_fence_end(&s->fence, next && next->path->limits.fence, next,
 			       next ? next->token : 0,
@@ -80,18 +84,6 @@ static struct ibtrs_srv_opx *op_leave_slot(struct ibtrs_srv_slot *s, bool *run)
 	else if (next)
 		next->err = ibtrs_fence_behind(&s->fence, next->path->limits.fence, next->token);
 	return next;
-}
-
-/*
- * The slot's lock is held. @x leaves its slot. Returns the op that was parked there, or NULL;
- * *@run: that op runs now.
- */
-static struct ibtrs_srv_opx *op_leave(struct ibtrs_srv_opx *x, bool *run)
-{
-	if (!x->admitted)
-		return NULL;
-	x->admitted = false;
-	return op_leave_slot(ibtrs_srv_op_slot(x), run);
 }
 
 /* Queues the work of @next, or answers it with @next->err. */
@@ -128,17 +120,17 @@ void ibtrs_srv_op_drop(struct ibtrs_srv_opx *x)
 	rcu_read_unlock();
 }
 
-bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x)
+bool ibtrs_srv_op_take(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 	unsigned long flags;
-	bool mine;
+	bool was;
 
 	spin_lock_irqsave(&s->lock, flags);
-	mine = !x->busy;
+	was = x->busy;
 	x->busy = true;
 	spin_unlock_irqrestore(&s->lock, flags);
-	return mine;
+	return !was;
 }
 
 void ibtrs_srv_op_let_go(struct ibtrs_srv_opx *x)
@@ -292,28 +284,12 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	return true;
 }
 
-/*
- * Makes @x busy without asking the fence: for a request that is refused, or whose chunk is
- * invalidated first (op_admit() then asks the fence). False: @x is busy already.
- */
-static bool op_take(struct ibtrs_srv_opx *x)
-{
-	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-	bool was;
-
-	spin_lock_irq(&s->lock);
-	was = x->busy;
-	x->busy = true;
-	spin_unlock_irq(&s->lock);
-	return !was;
-}
-
 static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 off,
 			       const struct ibtrs_io_hdr *h, int err, const char *why)
 {
 	struct ibtrs_srv_path *path = conn->path;
 
-	if (!path->new_rkey && !op_take(x)) {
+	if (!path->new_rkey && !ibtrs_srv_op_take(x)) {
 		ibtrs_srv_path_close(path, "the client used a slot whose request was not answered");
 		return;
 	}
@@ -334,16 +310,6 @@ static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path 
 	ibtrs_srv_path_close(path, why);
 	if (path->new_rkey)
 		ibtrs_srv_op_drop(x);
-}
-
-/*
- * No client counts that far, so the request is not the client's own. The slot, which all paths of
- * the session share, stays as it was.
- */
-static noinline void op_far(struct ibtrs_srv_opx *x)
-{
-	ibtrs_srv_path_close(x->path, "a request's number is far ahead of its slot's");
-	ibtrs_srv_op_drop(x);
 }
 
 /* Decodes the header and acts on it. */
@@ -385,8 +351,13 @@ static void op_decode(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 
 			op_next(old, false);
 		return;
 	}
+	/*
+	 * No client counts that far, so the request is not the client's own. The slot, which all
+	 * paths of the session share, stays as it was.
+	 */
 	if (unlikely(verdict == IBTRS_FENCE_FAR)) {
-		op_far(x);
+		ibtrs_srv_path_close(path, "a request's number is far ahead of its slot's");
+		ibtrs_srv_op_drop(x);
 		return;
 	}
 	if (unlikely(verdict == IBTRS_FENCE_STALE)) {
@@ -405,7 +376,7 @@ void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off)
 		op_decode(x, conn, off);
 		return;
 	}
-	if (unlikely(!op_take(x))) {
+	if (unlikely(!ibtrs_srv_op_take(x))) {
 		ibtrs_srv_path_close(conn->path,
 				     "the client used a slot whose request was not answered");
 		return;

@@ -74,10 +74,11 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x);
 /* The same, without an answer, outside an RCU read section: the path of @x is closing. */
 void ibtrs_srv_op_drop(struct ibtrs_srv_opx *x);
 /*
- * Makes the op busy again after a release, because its reply could not be posted. False: the client
- * has used the slot in between, without waiting for the reply.
+ * Makes the op busy without asking the fence: for a request that is refused, or whose chunk is
+ * invalidated first; or again after a release, because its reply could not be posted. False: it is
+ * busy already: the client has used the slot without waiting for the reply. Any context.
  */
-bool ibtrs_srv_op_reclaim(struct ibtrs_srv_opx *x);
+bool ibtrs_srv_op_take(struct ibtrs_srv_opx *x);
 
 /* Injected fault: calls @fn(@x) in @ms milliseconds. False: no memory. Any context. */
 bool ibtrs_srv_op_later(struct ibtrs_srv_opx *x, void (*fn)(struct ibtrs_srv_opx *x), u32 ms);

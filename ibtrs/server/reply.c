@@ -107,7 +107,7 @@ static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct 
 		err = ibtrs_conn_send(&conn->c, first, last, nr, false);
 	if (likely(!err))
 		return 0;
-	if (err == -EAGAIN && ibtrs_srv_op_reclaim(x))
+	if (err == -EAGAIN && ibtrs_srv_op_take(x))
 		return -EAGAIN;
 	ibtrs_srv_path_close(conn->path,
 			     err == -EAGAIN ?
