@@ -234,11 +234,12 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	if (!path)
 		return NULL;
 	path->conns = kvcalloc(req->cid_num, sizeof(*path->conns), GFP_KERNEL);
-	if (!path->conns || ibtrs_srv_sysfs_stats_init(&path->stats)) {
-		kvfree(path->conns);
-		kfree(path);
+	path->stats.pcpu = alloc_percpu(struct ibtrs_srv_traffic);
+	if (!path->conns || !path->stats.pcpu) {
+		ibtrs_srv_path_free(path);
 		return NULL;
 	}
+	spin_lock_init(&path->stats.lock);
 	path->known = ibtrs_srv_quota_is_known(&addr->src, proof->key);
 	path->queue_bytes = ibtrs_srv_path_first_bytes(req->cid_num);
 	path->state = IBTRS_SRV_PATH_CONNECTING;
@@ -273,7 +274,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 
 void ibtrs_srv_path_free(struct ibtrs_srv_path *path)
 {
-	ibtrs_srv_sysfs_stats_free(&path->stats);
+	free_percpu(path->stats.pcpu);
 	kvfree(path->conns);
 	memzero_explicit(&path->proof, sizeof(path->proof));
 	kfree(path);

@@ -80,19 +80,6 @@ static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *att
 
 /* ---- counters ---- */
 
-int ibtrs_srv_sysfs_stats_init(struct ibtrs_srv_stats *s)
-{
-	spin_lock_init(&s->lock);
-	s->pcpu = alloc_percpu(struct ibtrs_srv_traffic);
-	return s->pcpu ? 0 : -ENOMEM;
-}
-
-void ibtrs_srv_sysfs_stats_free(struct ibtrs_srv_stats *s)
-{
-	free_percpu(s->pcpu);
-	s->pcpu = NULL;
-}
-
 static void stats_sum(const struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t)
 {
 	unsigned int cpu, d;

@@ -11,7 +11,6 @@
 
 struct ibtrs_srv_path;
 struct ibtrs_srv_session;
-struct ibtrs_srv_stats;
 
 int ibtrs_srv_sysfs_init(void);
 void ibtrs_srv_sysfs_exit(void);	/* waits until the last directory is freed */
@@ -21,8 +20,5 @@ void ibtrs_srv_sysfs_session_del(struct ibtrs_srv_session *s);	/* idempotent; it
 int ibtrs_srv_sysfs_path_add(struct ibtrs_srv_path *path);
 /* idempotent; not from a show or store of it */
 void ibtrs_srv_sysfs_path_del(struct ibtrs_srv_path *path);
-
-int ibtrs_srv_sysfs_stats_init(struct ibtrs_srv_stats *s);
-void ibtrs_srv_sysfs_stats_free(struct ibtrs_srv_stats *s);	/* idempotent */
 
 #endif
