@@ -26,7 +26,6 @@
 #include <linux/bitmap.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -35,19 +34,11 @@
 
 #define SLOTS		IBNBD_RECORD_SLOTS
 #define ALL_SLOTS	IBNBD_RECORD_ALL
-#define TABLES		IBNBD_RECORD_TABLES
-#define BUCKETS		2048		/* of a table */
 
-/*
- * A copy of the file. Each slot is in one list: that of the free slots of its table, or that of its
- * bucket. Lists are of numbers of slots; they end with 0, which is a header.
- */
+/* A copy of the file. */
 struct copy {
 	struct ibnbd_record_slot slot[ALL_SLOTS];
-	u16 next[ALL_SLOTS];
-	u16 bucket[TABLES][BUCKETS];
-	u16 free[TABLES];
-	unsigned int victim[TABLES];	/* the slot that was reused last */
+	unsigned int victim[IBNBD_RECORD_TABLES];	/* the slot that was reused last */
 	DECLARE_BITMAP(dirty, ALL_SLOTS);
 };
 
@@ -71,36 +62,6 @@ bool ibnbd_srv_writer_file_is_given(void)
 bool ibnbd_srv_writer_file_is_none(void)
 {
 	return !strcmp(writer_file, "none");
-}
-
-/* The list that a slot of this kind and id belongs to. */
-static u16 *table_list(struct copy *c, enum ibnbd_record_table t, u8 kind, const u8 *id)
-{
-	if (kind == IBNBD_ID_NONE)
-		return &c->free[t];
-	return &c->bucket[t][jhash(id, IBNBD_ID_LEN, kind) % BUCKETS];
-}
-
-static u16 *table_list_of(struct copy *c, unsigned int i)
-{
-	return table_list(c, i / SLOTS, c->slot[i].kind, c->slot[i].id);
-}
-
-static void table_link(struct copy *c, unsigned int i)
-{
-	u16 *list = table_list_of(c, i);
-
-	c->next[i] = *list;
-	*list = i;
-}
-
-static void table_unlink(struct copy *c, unsigned int i)
-{
-	u16 *at = table_list_of(c, i);
-
-	while (*at != i)
-		at = &c->next[*at];
-	*at = c->next[i];
 }
 
 static struct file *file_open(void)
@@ -171,7 +132,6 @@ static int table_check(struct copy *c, enum ibnbd_record_table t, bool *changed,
 			*changed = true;
 			memset(s, 0, sizeof(*s));
 		}
-		table_link(c, i);
 	}
 	s = &c->slot[i];
 	ibnbd_record_header(t, &header);
@@ -298,14 +258,19 @@ void ibnbd_srv_writer_file_exit(void)
 	kvfree(copy);
 }
 
-static struct ibnbd_record_slot *table_find(enum ibnbd_record_table t, u8 kind, const u8 *id)
+/*
+ * The slot of the disk @id; NULL: it has none. Of kind NONE: a free slot. Looks at all slots in
+ * turn, which are less than 300 KB: an OPEN asks, and waits for a disk anyway.
+ */
+static struct ibnbd_record_slot *table_find(enum ibnbd_record_table t,
+					    const struct ibnbd_identity *id)
 {
-	unsigned int i;
+	struct ibnbd_record_slot *s = &copy->slot[t * SLOTS], *header = s;
 
 	lockdep_assert_held(&table_lock);
-	for (i = *table_list(copy, t, kind, id); i; i = copy->next[i])
-		if (copy->slot[i].kind == kind && !memcmp(copy->slot[i].id, id, IBNBD_ID_LEN))
-			return &copy->slot[i];
+	while (++s < header + SLOTS)
+		if (s->kind == id->kind && !memcmp(s->id, id->id, sizeof(s->id)))
+			return s;
 	return NULL;
 }
 
@@ -313,23 +278,23 @@ static struct ibnbd_record_slot *table_find(enum ibnbd_record_table t, u8 kind, 
  * Choose a slot to reuse when all are taken: one that no other boot will ask for, else the next in
  * turn.
  */
-static unsigned int table_evict(enum ibnbd_record_table t)
+static struct ibnbd_record_slot *table_evict(enum ibnbd_record_table t)
 {
-	unsigned int i;
+	struct ibnbd_record_slot *s;
+	unsigned int i = 0;
 
-	for (i = 0; i < SLOTS; i++) {
+	do {
 		copy->victim[t] = copy->victim[t] % (SLOTS - 1) + 1;
-		if (copy->slot[t * SLOTS + copy->victim[t]].kind == IBNBD_ID_INSTANCE)
-			break;
-	}
-	return t * SLOTS + copy->victim[t];
+		s = &copy->slot[t * SLOTS + copy->victim[t]];
+	} while (s->kind != IBNBD_ID_INSTANCE && ++i < SLOTS);
+	return s;
 }
 
 static void table_store(enum ibnbd_record_table t, const struct ibnbd_identity *id,
 			struct ibnbd_record_slot *new)
 {
+	static const struct ibnbd_identity none;
 	struct ibnbd_record_slot *s;
-	unsigned int i;
 
 	if (id->kind == IBNBD_ID_NONE)
 		return;
@@ -339,14 +304,11 @@ static void table_store(enum ibnbd_record_table t, const struct ibnbd_identity *
 	guard(mutex)(&table_lock);
 	if (!copy)
 		return;
-	s = table_find(t, new->kind, new->id);
-	if (s && !memcmp(s, new, sizeof(*new)))
+	s = table_find(t, id) ?: table_find(t, &none) ?: table_evict(t);
+	if (!memcmp(s, new, sizeof(*new)))
 		return;
-	i = s ? s - copy->slot : copy->free[t] ?: table_evict(t);
-	table_unlink(copy, i);
-	copy->slot[i] = *new;
-	table_link(copy, i);
-	__set_bit(i, copy->dirty);
+	*s = *new;
+	__set_bit(s - copy->slot, copy->dirty);
 }
 
 /* Copies the slot of @id; false: it has none. */
@@ -358,7 +320,7 @@ static bool table_recall(enum ibnbd_record_table t, const struct ibnbd_identity 
 	guard(mutex)(&table_lock);
 	if (!copy || id->kind == IBNBD_ID_NONE)
 		return false;
-	found = table_find(t, id->kind, id->id);
+	found = table_find(t, id);
 	if (found)
 		*s = *found;
 	return found;
