@@ -136,32 +136,27 @@ void ibnbd_srv_dirs_del_open(struct ibnbd_srv_open *open)
 
 /* ---- who is still there ------------------------------------------------- */
 
-static atomic_t dirs_kobjs;
+static atomic_t dirs_objects;		/* sessions, exports and opens */
 
-/**
- * ibnbd_srv_dirs_kobj_init() - kobject_init(), counted
- * @kobj: of an export or an open
- * @ktype: its release() ends with ibnbd_srv_dirs_released()
- */
-void ibnbd_srv_dirs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype)
+/* Each of them is followed by one ibnbd_srv_dirs_released(), the last thing done for the object. */
+void ibnbd_srv_dirs_made(void)
 {
-	atomic_inc(&dirs_kobjs);
-	kobject_init(kobj, ktype);
+	atomic_inc(&dirs_objects);
 }
 
 void ibnbd_srv_dirs_released(void)
 {
-	if (atomic_dec_and_test(&dirs_kobjs))
-		wake_up_var(&dirs_kobjs);
+	if (atomic_dec_and_test(&dirs_objects))
+		wake_up_var(&dirs_objects);
 }
 
 /*
- * Called when no session is left. The kernel may release a kobject later than we put it, and the
- * release function is code of this module.
+ * Called when ibtrs has no session left. The kernel may release a kobject later than we put it, and
+ * the release function is code of this module.
  */
 void ibnbd_srv_dirs_wait_released(void)
 {
-	wait_var_event(&dirs_kobjs, !atomic_read(&dirs_kobjs));
+	wait_var_event(&dirs_objects, !atomic_read(&dirs_objects));
 }
 
 /* Make ctl/devices. */

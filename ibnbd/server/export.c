@@ -172,7 +172,8 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 		return ERR_PTR(-ENOMEM);
 	e->wq = *wq;
 	*wq = NULL;
-	ibnbd_srv_dirs_kobj_init(&e->kobj, &export_ktype);
+	ibnbd_srv_dirs_made();
+	kobject_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
 	ibnbd_srv_blockio_init_export(e);
 	init_rwsem(&e->mixed);

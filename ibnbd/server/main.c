@@ -191,7 +191,6 @@ static void main_stop(void)
 {
 	main_stop_listening();
 	ibnbd_srv_dirs_wait_released();
-	ibnbd_srv_session_wait_freed();
 }
 
 static int __init ibnbd_srv_init(void)

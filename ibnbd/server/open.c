@@ -84,7 +84,8 @@ struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const cha
 	INIT_LIST_HEAD(&open->claim_link);
 	init_completion(&open->drained);
 	INIT_WORK(&open->release_work, release);
-	ibnbd_srv_dirs_kobj_init(&open->kobj, &open_ktype);
+	ibnbd_srv_dirs_made();
+	kobject_init(&open->kobj, &open_ktype);
 	return open;
 }
 

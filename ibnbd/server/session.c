@@ -26,12 +26,11 @@
 #include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
+#include "ibnbd/server/sysfs.h"
 #include "ibnbd/server/trace.h"
 
 /* As long as ibtrs waits for a request that keeps a client out. */
 #define SESSION_DOWN	(30 * HZ)
-
-static atomic_t session_nr;		/* not freed yet */
 
 static void session_free_work(struct work_struct *work)
 {
@@ -39,8 +38,7 @@ static void session_free_work(struct work_struct *work)
 
 	destroy_workqueue(s->wq);
 	kvfree(s);
-	if (atomic_dec_and_test(&session_nr))
-		wake_up_var(&session_nr);
+	ibnbd_srv_dirs_released();
 }
 
 /* The last reference may be put by a work of the session itself. */
@@ -49,12 +47,6 @@ void ibnbd_srv_session_free(struct kref *kref)
 	struct ibnbd_srv_session *s = container_of(kref, struct ibnbd_srv_session, kref);
 
 	queue_work(ibnbd_srv_ctl_wq, &s->free_work);
-}
-
-/* Called when ibtrs has no session, and no open is left. */
-void ibnbd_srv_session_wait_freed(void)
-{
-	wait_var_event(&session_nr, !atomic_read(&session_nr));
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -318,7 +310,7 @@ int ibnbd_srv_session_up(struct ibtrs_srv_session *ibtrs, const struct ibtrs_srv
 		kvfree(s);
 		return -ENOMEM;
 	}
-	atomic_inc(&session_nr);
+	ibnbd_srv_dirs_made();
 	RCU_INIT_POINTER(s->ibtrs, ibtrs);
 	s->mask = slots - 1;
 	s->max_maps = max;

@@ -61,7 +61,6 @@ bool ibnbd_srv_session_name_allowed(const struct ibtrs_origin *from, const char 
 void ibnbd_srv_session_lost(void *priv);
 enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void *priv);
 void ibnbd_srv_session_free(struct kref *kref);
-void ibnbd_srv_session_wait_freed(void);
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name,
 					      bool *unclaimed);
 struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 slot);

@@ -16,7 +16,7 @@ void ibnbd_srv_sysfs_exit(void);
 
 int ibnbd_srv_dirs_init(struct kobject *ctl);
 void ibnbd_srv_dirs_exit(void);
-void ibnbd_srv_dirs_kobj_init(struct kobject *kobj, const_ktype struct kobj_type *ktype);
+void ibnbd_srv_dirs_made(void);
 void ibnbd_srv_dirs_released(void);
 void ibnbd_srv_dirs_wait_released(void);
 int ibnbd_srv_dirs_add_export(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open);
