@@ -219,7 +219,7 @@ static int lookup_find(const char *search, const char *session, const char *name
 static int backing_open_path(struct ibnbd_srv_open *open, const struct path *path, const char **why)
 {
 	struct inode *inode = d_backing_inode(path->dentry);
-	enum ibnbd_srv_io_mode mode = ibnbd_srv_io_mode();
+	int mode = READ_ONCE(ibnbd_srv_io_mode);
 
 	if (S_ISBLK(inode->i_mode)) {
 		if (mode != IBNBD_SRV_IO_FILE)
@@ -300,6 +300,6 @@ void ibnbd_srv_backing_describe(struct ibnbd_srv_open *open, struct ibnbd_open_r
 	else
 		ibnbd_srv_fileio_describe(open, rsp);
 	if (!(READ_ONCE(open->session->features) & IBNBD_FEAT_ZEROES) &&
-	    !ibnbd_srv_zeroes_for_all())
+	    !READ_ONCE(ibnbd_srv_write_zeroes))
 		rsp->max_write_zeroes_sectors = 0;
 }

@@ -42,7 +42,8 @@ static DECLARE_WAIT_QUEUE_HEAD(claim_wait);
 
 static bool claim_wanted(const struct ibnbd_srv_open *open)
 {
-	return open->exclusive || (ibnbd_access_writes(open->access) && ibnbd_srv_claims());
+	return open->exclusive ||
+	       (ibnbd_access_writes(open->access) && READ_ONCE(ibnbd_srv_claim));
 }
 
 /**

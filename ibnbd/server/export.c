@@ -181,7 +181,7 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	INIT_WORK(&e->free_work, export_free_work);
 	e->key = export_key_ptr(open);
 	e->is_file = !open->bdev;
-	e->copy = ibnbd_srv_default_copy();
+	e->copy = READ_ONCE(ibnbd_srv_copy);
 	e->identity = *id;
 	e->cache_id = *cache_id;
 	e->id_unknown = open->id_unknown;

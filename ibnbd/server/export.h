@@ -161,7 +161,6 @@ struct ibnbd_srv_open {
 };
 
 extern const char *const ibnbd_srv_copy_names[];
-extern const char *const ibnbd_srv_io_mode_names[];
 
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open);

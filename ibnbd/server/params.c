@@ -72,13 +72,13 @@ struct params_allow {
 /* written under params_text_lock; NULL = everybody */
 static struct params_allow __rcu *params_allow;
 
-static bool write_zeroes;
-IBTRS_ADMIN_PARAM(write_zeroes, write_zeroes, bool, 0644);
+bool ibnbd_srv_write_zeroes;
+IBTRS_ADMIN_PARAM(write_zeroes, ibnbd_srv_write_zeroes, bool, 0644);
 MODULE_PARM_DESC(write_zeroes,
 		 "announce write-zeroes to in-kernel clients too; for Linux 6.12 and newer, older ones take it for write-same (N)");
 
-static bool claim = true;
-IBTRS_ADMIN_PARAM(claim, claim, bool, 0644);
+bool ibnbd_srv_claim = true;
+IBTRS_ADMIN_PARAM(claim, ibnbd_srv_claim, bool, 0644);
 MODULE_PARM_DESC(claim,
 		 "refuse to have a disk written to that this machine uses itself, and keep it from using one that a client writes to; for new mappings (Y)");
 
@@ -86,14 +86,14 @@ static uint max_maps = 1024;
 IBTRS_ADMIN_PARAM(max_maps, max_maps, uint, 0644);
 MODULE_PARM_DESC(max_maps, "devices that one session may map, counts for new sessions (1024)");
 
-static int copy_mode = IBNBD_SRV_COPY_AUTO;
-static int io_mode = IBNBD_SRV_IO_AUTO;
+int ibnbd_srv_copy = IBNBD_SRV_COPY_AUTO;
+int ibnbd_srv_io_mode = IBNBD_SRV_IO_AUTO;
 static int file_block;			/* 512 << file_block bytes */
 static int auth_mode = IBTRS_SRV_AUTH_OFF;
 
 const char *const ibnbd_srv_copy_names[] = { "auto", "always", "never", NULL };
-const char *const ibnbd_srv_io_mode_names[] = { "auto", "blockio", "fileio", NULL };
 
+static const char *const io_mode_names[] = { "auto", "blockio", "fileio", NULL };
 static const char *const file_block_names[] = { "512", "1024", "2048", "4096", NULL };
 static const char *const auth_names[] = { "off", "optional", "required", NULL };
 
@@ -102,29 +102,9 @@ enum ibtrs_srv_auth ibnbd_srv_auth(void)
 	return READ_ONCE(auth_mode);
 }
 
-enum ibnbd_srv_copy ibnbd_srv_default_copy(void)
-{
-	return READ_ONCE(copy_mode);
-}
-
-enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void)
-{
-	return READ_ONCE(io_mode);
-}
-
 u32 ibnbd_srv_file_block(void)
 {
 	return SECTOR_SIZE << READ_ONCE(file_block);
-}
-
-bool ibnbd_srv_zeroes_for_all(void)
-{
-	return READ_ONCE(write_zeroes);
-}
-
-bool ibnbd_srv_claims(void)
-{
-	return READ_ONCE(claim);
 }
 
 u32 ibnbd_srv_max_maps(void)
@@ -260,14 +240,14 @@ static const struct kernel_param_ops choice_ops = {
 };
 
 static const struct params_choice copy_choice = {
-	ibnbd_srv_copy_names, "auto, always, never", &copy_mode,
+	ibnbd_srv_copy_names, "auto, always, never", &ibnbd_srv_copy,
 };
 module_param_cb(copy, &choice_ops, (void *)&copy_choice, 0644);
 MODULE_PARM_DESC(copy,
 		 "private pages for data in transfer: auto (devices that need stable data, files), always, never; for new exports");
 
 static const struct params_choice io_mode_choice = {
-	ibnbd_srv_io_mode_names, "auto, blockio, fileio", &io_mode,
+	io_mode_names, "auto, blockio, fileio", &ibnbd_srv_io_mode,
 };
 module_param_cb(io_mode, &choice_ops, (void *)&io_mode_choice, 0644);
 MODULE_PARM_DESC(io_mode,

@@ -13,13 +13,15 @@
  */
 extern struct workqueue_struct *ibnbd_srv_ctl_wq;
 
+/* parameters that may be set at any time: READ_ONCE() */
+extern bool ibnbd_srv_write_zeroes;
+extern bool ibnbd_srv_claim;
+extern int ibnbd_srv_copy;		/* enum ibnbd_srv_copy: of new exports */
+extern int ibnbd_srv_io_mode;		/* enum ibnbd_srv_io_mode */
+
 char *ibnbd_srv_search_path(void);
 bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name);
-enum ibnbd_srv_copy ibnbd_srv_default_copy(void);
-enum ibnbd_srv_io_mode ibnbd_srv_io_mode(void);
 u32 ibnbd_srv_file_block(void);
-bool ibnbd_srv_zeroes_for_all(void);
-bool ibnbd_srv_claims(void);
 u32 ibnbd_srv_max_maps(void);
 enum ibtrs_srv_auth ibnbd_srv_auth(void);
 bool ibnbd_srv_peer_allowed(const struct ibtrs_origin *from);
