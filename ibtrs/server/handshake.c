@@ -170,6 +170,7 @@ static int hs_reply_accept(struct ibtrs_srv_conn *conn, const void *req)
 static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const void *req,
 		     const char **why)
 {
+	unsigned int s = max(READ_ONCE(ibtrs_srv_params.handshake_timeout_s), 1u);
 	struct ibtrs_srv_path *path = conn->path;
 	int err;
 
@@ -180,9 +181,9 @@ static int hs_accept(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const v
 	err = err ?: hs_build_conn(conn, why);
 	if (err)
 		return err;
-	/* One deadline for all connections of the path: a further connection does not extend it. */
+	/* One deadline for all connections (E-4): a further connection does not extend it. */
 	if (!conn->c.cid)
-		ibtrs_srv_path_expect(path);
+		mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, secs_to_jiffies(s));
 	/* INFO_REQ may be there before rdma_accept() returns. */
 	atomic_fetch_inc_release(&path->nr_accepted);
 	*why = "the connection manager cannot accept";
@@ -451,30 +452,28 @@ static struct rdma_cm_id *listen_on_ib(u16 port)
 
 int ibtrs_srv_handshake_start(u16 port)
 {
-	struct rdma_cm_id *id;
+	int err;
 
-	id = listen_on_ip(port);
-	if (IS_ERR(id)) {
-		pr_err("cannot listen on port %u: %s (%ld)\n", port,
-		       PTR_ERR(id) == -EADDRINUSE ? "in use, perhaps by rtrs-server" :
-						    "refused by the connection manager",
-		       PTR_ERR(id));
-		return PTR_ERR(id);
+	listen_ip = listen_on_ip(port);
+	err = PTR_ERR_OR_ZERO(listen_ip);
+	if (err) {
+		pr_err("cannot listen on port %u: %s (%d)\n", port,
+		       err == -EADDRINUSE ? "in use, perhaps by rtrs-server" :
+					    "refused by the connection manager",
+		       err);
+		return err;
 	}
-	listen_ip = id;
-	id = listen_on_ib(port);
-	if (IS_ERR(id))
-		pr_debug("no listener for GID paths (%ld)\n", PTR_ERR(id));
-	else
-		listen_ib = id;
+	listen_ib = listen_on_ib(port);
+	if (IS_ERR(listen_ib))
+		pr_debug("no listener for GID paths (%ld)\n", PTR_ERR(listen_ib));
 	return 0;
 }
 
 void ibtrs_srv_handshake_stop(void)
 {
-	if (listen_ip)
+	if (!IS_ERR_OR_NULL(listen_ip))
 		rdma_destroy_id(listen_ip);
-	if (listen_ib)
+	if (!IS_ERR_OR_NULL(listen_ib))
 		rdma_destroy_id(listen_ib);
 	listen_ip = NULL;
 	listen_ib = NULL;

@@ -14,6 +14,7 @@
 #include "ibtrs/server/rx.h"
 #include "ibtrs/server/sysfs.h"
 
+#define INFO_HB_DELAY	(HZ / 10)	/* time for the client to post its receives */
 #define INFO_REFUSED	(2 * HZ)	/* time for a refused client to leave by itself */
 
 static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -99,9 +100,15 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 		return err;
 	*why = "INFO_RSP cannot be posted";
 	err = ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size);
-	if (!err)
-		ibtrs_srv_path_answered(path);
-	return err;
+	if (err)
+		return err;
+	/*
+	 * The handshake is over and the heartbeat follows. Not earlier: the client's first receive
+	 * on cid 0 is for INFO_RSP, and a heartbeat in it ends the path.
+	 */
+	WRITE_ONCE(path->answered, true);
+	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, INFO_HB_DELAY);
+	return 0;
 }
 
 /* *@named: this work has taken the session's name. */

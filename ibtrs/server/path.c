@@ -9,9 +9,6 @@
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/trace.h"
 
-/* the client posts its receives when it has seen INFO_RSP */
-#define PATH_HB_DELAY	msecs_to_jiffies(100)
-
 #define PATH_SERVICE_WR	256
 /* with core's slack just below 1024: if the queue is too small, replies only wait for credit */
 #define PATH_IO_WR_MAX	991
@@ -79,23 +76,4 @@ void ibtrs_srv_path_op_ended(struct ibtrs_srv_path *path)
 	smp_mb();	/* the op's busy was cleared before; pairs with path_begin_waiting() */
 	if (READ_ONCE(path->waiting))
 		mod_delayed_work(ibtrs_srv.wq, &path->end_work, 0);
-}
-
-void ibtrs_srv_path_answered(struct ibtrs_srv_path *path)
-{
-	WRITE_ONCE(path->answered, true);
-	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, PATH_HB_DELAY);
-}
-
-void ibtrs_srv_path_expect(struct ibtrs_srv_path *path)
-{
-	unsigned int s = max(READ_ONCE(ibtrs_srv_params.handshake_timeout_s), 1u);
-
-	mod_delayed_work(ibtrs_srv.quick_wq, &path->timer, secs_to_jiffies(s));
-}
-
-void ibtrs_srv_path_broken(struct ibtrs_srv_path *path, enum ib_wc_status status)
-{
-	if (status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_srv_path_close(path, ib_wc_status_msg(status));
 }

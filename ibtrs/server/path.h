@@ -182,17 +182,6 @@ u64 ibtrs_srv_path_conn_bytes(bool service);
 /* The same for cid 0, plus the path's own memory before it is let in. */
 u64 ibtrs_srv_path_first_bytes(u32 nr_conns);
 
-/*
- * cid 0 is being accepted: from now on the peer has handshake_timeout_s to complete the path (E-4),
- * whatever the number of its connections. The caller holds the conn's lock; the conn is not dead.
- */
-void ibtrs_srv_path_expect(struct ibtrs_srv_path *path);
-/*
- * INFO work: INFO_RSP is posted, so the handshake is over and the heartbeat follows. Not earlier:
- * the client's first receive on cid 0 is for INFO_RSP, and a heartbeat in it ends the path.
- */
-void ibtrs_srv_path_answered(struct ibtrs_srv_path *path);
-
 /**
  * ibtrs_srv_path_close() - begin the end of a path
  * @path: any state
@@ -214,15 +203,14 @@ bool ibtrs_srv_path_change(struct ibtrs_srv_path *path, enum ibtrs_srv_path_stat
 			   enum ibtrs_srv_path_state to);
 /* RCU read section: an op of the path, which is not up, has ended. Any context. */
 void ibtrs_srv_path_op_ended(struct ibtrs_srv_path *path);
-/* A completion says @status. Closes the path, unless the request was only flushed. */
-void ibtrs_srv_path_broken(struct ibtrs_srv_path *path, enum ib_wc_status status);
 
-/* True: the completion failed. ibtrs_srv_path_broken() has been called then. */
+/* True: the completion failed. The path is closed then, unless the request was only flushed. */
 static inline bool ibtrs_srv_path_failed(struct ibtrs_srv_path *path, const struct ib_wc *wc)
 {
 	if (likely(wc->status == IB_WC_SUCCESS))
 		return false;
-	ibtrs_srv_path_broken(path, wc->status);
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		ibtrs_srv_path_close(path, ib_wc_status_msg(wc->status));
 	return true;
 }
 
