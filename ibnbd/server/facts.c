@@ -153,7 +153,7 @@ void ibnbd_srv_facts_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp
 	struct ibnbd_srv_export *e = open->export;
 
 	ibnbd_srv_backing_describe(open, rsp);
-	mutex_lock(&ibnbd_srv_export_lock);
+	guard(mutex)(&ibnbd_srv_export_lock);
 	memcpy(rsp->identity.id, e->identity.id, sizeof(rsp->identity.id));
 	rsp->identity.kind = e->identity.kind;
 	rsp->identity.writer_gen = e->writer_gen;
@@ -164,7 +164,6 @@ void ibnbd_srv_facts_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp
 		facts_new_size(e, rsp->nsectors, open);
 	}
 	facts_set(open, rsp);
-	mutex_unlock(&ibnbd_srv_export_lock);
 }
 
 /* Look at the size again and tell the clients. 0 or -ERESTARTNOINTR. */

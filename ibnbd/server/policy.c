@@ -129,9 +129,8 @@ int ibnbd_srv_policy_peer(void *priv, const struct ibtrs_origin *from, const cha
 		if (!open)
 			continue;
 		ibnbd_srv_policy_of(s, from, open->name, &v);
-		mutex_lock(&ibnbd_srv_export_lock);
-		allowed = policy_allows(&v, open);
-		mutex_unlock(&ibnbd_srv_export_lock);
+		scoped_guard(mutex, &ibnbd_srv_export_lock)
+			allowed = policy_allows(&v, open);
 		percpu_ref_put(&open->ref);
 	}
 	if (allowed)

@@ -90,9 +90,8 @@ static int file_put_slot(struct file *f, unsigned int i)
 {
 	struct ibnbd_record_slot s;
 
-	mutex_lock(&table_lock);
-	s = copy->slot[i];
-	mutex_unlock(&table_lock);
+	scoped_guard(mutex, &table_lock)
+		s = copy->slot[i];
 	return file_put(f, &s, sizeof(s), (loff_t)i * sizeof(s));
 }
 
@@ -392,18 +391,17 @@ int ibnbd_srv_writer_file_keep(void)
 	guard(mutex)(&file_lock);
 	if (!copy)
 		return 0;
-	mutex_lock(&table_lock);
-	bitmap_copy(writing, copy->dirty, ALL_SLOTS);
-	bitmap_zero(copy->dirty, ALL_SLOTS);
-	mutex_unlock(&table_lock);
+	scoped_guard(mutex, &table_lock) {
+		bitmap_copy(writing, copy->dirty, ALL_SLOTS);
+		bitmap_zero(copy->dirty, ALL_SLOTS);
+	}
 	if (bitmap_empty(writing, ALL_SLOTS))
 		return 0;
 	err = file_write(writing);
 	if (!err)
 		return 0;
-	mutex_lock(&table_lock);
-	bitmap_or(copy->dirty, copy->dirty, writing, ALL_SLOTS);
-	mutex_unlock(&table_lock);
+	scoped_guard(mutex, &table_lock)
+		bitmap_or(copy->dirty, copy->dirty, writing, ALL_SLOTS);
 	pr_err_ratelimited(
 		"cannot write %s (%d): after a restart this server would not know the last writers, and a client could replay old writes\n",
 		writer_file, err);
