@@ -339,9 +339,8 @@ static int export_keep_writer(const struct ibnbd_srv_open *open, const char **wh
 		*why = IBNBD_RECORD_LOST;
 		return -EIO;
 	}
-	mutex_lock(&ibnbd_srv_export_lock);
+	guard(mutex)(&ibnbd_srv_export_lock);
 	ibnbd_srv_epoch_kept(open->export, !err);
-	mutex_unlock(&ibnbd_srv_export_lock);
 	return 0;
 }
 

@@ -117,18 +117,14 @@ struct ibtrs_srv ibtrs_srv;
 
 int ibtrs_srv_open(const struct ibtrs_srv_ops *ops, u16 port)
 {
-	int err = 0;
+	int err;
 
-	mutex_lock(&ibtrs_srv.lock);
-	if (ibtrs_srv.ops) {
-		err = -EBUSY;
-	} else {
+	scoped_guard(mutex, &ibtrs_srv.lock) {
+		if (ibtrs_srv.ops)
+			return -EBUSY;
 		ibtrs_srv.ops = ops;
 		ibtrs_srv.accepting = true;
 	}
-	mutex_unlock(&ibtrs_srv.lock);
-	if (err)
-		return err;
 	err = ibtrs_srv_handshake_start(port);
 	if (err)
 		ibtrs_srv_close();
@@ -138,18 +134,16 @@ EXPORT_SYMBOL_GPL(ibtrs_srv_open);
 
 void ibtrs_srv_close(void)
 {
-	mutex_lock(&ibtrs_srv.lock);
-	ibtrs_srv.accepting = false;
-	mutex_unlock(&ibtrs_srv.lock);
+	scoped_guard(mutex, &ibtrs_srv.lock)
+		ibtrs_srv.accepting = false;
 	ibtrs_srv_handshake_stop();
 	ibtrs_srv_knock_end_all();
 	ibtrs_srv_auth_forget_all();
 	ibtrs_srv_session_close_all();
 	ibtrs_srv_chunk_stop();
-	mutex_lock(&ibtrs_srv.lock);
+	guard(mutex)(&ibtrs_srv.lock);
 	ibtrs_srv_name_forget_all();
 	ibtrs_srv.ops = NULL;
-	mutex_unlock(&ibtrs_srv.lock);
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_close);
 

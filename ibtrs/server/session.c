@@ -221,15 +221,12 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 int ibtrs_srv_session_bring_up(struct ibtrs_srv_path *path, const char **why)
 {
 	struct ibtrs_srv_session *s = path->session;
-	int err = 0;
 
-	mutex_lock(&s->up_lock);
+	guard(mutex)(&s->up_lock);
 	if (!s->up)
-		err = session_first_up(s, path, why);
-	else if (!s->sysfs_dev)		/* removed when the client was lost */
-		err = ibtrs_srv_sysfs_session_add(s);
-	mutex_unlock(&s->up_lock);
-	return err;
+		return session_first_up(s, path, why);
+	/* removed when the client was lost? */
+	return s->sysfs_dev ? 0 : ibtrs_srv_sysfs_session_add(s);
 }
 
 int ibtrs_srv_session_admit_peer(struct ibtrs_srv_path *path, const char **why)
