@@ -143,9 +143,8 @@ static bool drain_polled(struct ibtrs_conn *c)
 	received.seen = ib_post_recv(c->qp, &last_recv, NULL);
 	posted = !sent.seen && !received.seen;
 	while (!sent.seen || !received.seen) {
-		rcu_read_lock();
-		n = ib_process_cq_direct(c->cq, CONN_DRAIN_BATCH);
-		rcu_read_unlock();
+		scoped_guard(rcu)
+			n = ib_process_cq_direct(c->cq, CONN_DRAIN_BATCH);
 		if (n < CONN_DRAIN_BATCH)
 			usleep_range(100, 500);
 	}

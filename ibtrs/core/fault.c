@@ -234,9 +234,8 @@ static int fault_show(struct seq_file *m, void *unused)
 	struct fault_rule r;
 	u32 a;
 
-	spin_lock_irq(&fault_lock);
-	r = fault_rules[p];
-	spin_unlock_irq(&fault_lock);
+	scoped_guard(spinlock_irq, &fault_lock)
+		r = fault_rules[p];
 	if (!r.fault.action) {
 		seq_puts(m, "off; write one of:");
 		for (a = IBTRS_FAULT_ERROR; a < ARRAY_SIZE(fault_actions); a++)
