@@ -206,21 +206,19 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 	struct ibtrs_srv_proof proof = {};
 	int err = 0;
 
-	mutex_lock(&ibtrs_srv.lock);
+	guard(mutex)(&ibtrs_srv.lock);
 	if (!ibtrs_srv.accepting) {
 		*why = "the server is closing";
-		err = -ECONNRESET;
+		return -ECONNRESET;
 	}
 	/* Checked under the lock, so that ibtrs_srv_close_refused() misses no session. */
-	if (!err && (!req->cid || !(req->ext & IBTRS_EXT_AUTH)))
+	if (!req->cid || !(req->ext & IBTRS_EXT_AUTH))
 		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
-	if (!err)
-		err = admit_find_path(req, wire, addr, &proof, &path, why);
+	err = err ?: admit_find_path(req, wire, addr, &proof, &path, why);
 	if (!err) {
 		*out = &path->conns[req->cid];
 		err = admit_take(*out, why);
 	}
-	mutex_unlock(&ibtrs_srv.lock);
 	memzero_explicit(&proof, sizeof(proof));
 	return err;
 }

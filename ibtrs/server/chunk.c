@@ -204,11 +204,10 @@ static struct ibtrs_srv_chunks *shelf_take(const struct ibtrs_srv_path *path)
 {
 	struct ibtrs_srv_chunks *c;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	c = shelf_find(path);
 	if (c)
 		shelf_remove(c);
-	spin_unlock(&shelf_lock);
 	return c;
 }
 
@@ -217,13 +216,12 @@ static u64 shelf_take_queues(const struct ibtrs_srv_path *path)
 	struct ibtrs_srv_chunks *c;
 	u64 bytes;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	c = shelf_find(path);
 	bytes = c ? c->queues : 0;
 	if (c)
 		c->queues = 0;
 	shelf_bytes -= bytes;
-	spin_unlock(&shelf_lock);
 	return bytes;
 }
 
@@ -253,13 +251,11 @@ static struct ibtrs_srv_chunks *shelf_take_oldest(u64 max)
 {
 	struct ibtrs_srv_chunks *c;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	c = list_first_entry_or_null(&shelf, struct ibtrs_srv_chunks, entry);
-	if (c && (shelf_bytes > max || time_after_eq(jiffies, c->expires)))
-		shelf_remove(c);
-	else
-		c = NULL;
-	spin_unlock(&shelf_lock);
+	if (!c || (shelf_bytes <= max && time_before(jiffies, c->expires)))
+		return NULL;
+	shelf_remove(c);
 	return c;
 }
 
@@ -285,10 +281,9 @@ static void shelf_put(struct ibtrs_srv_chunks *c)
 static void chunk_expire(struct work_struct *work)
 {
 	shelf_tidy(U64_MAX);
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	if (!list_empty(&shelf))
 		queue_delayed_work(ibtrs_srv.quick_wq, &shelf_work, HZ);
-	spin_unlock(&shelf_lock);
 }
 
 void ibtrs_srv_chunk_forget(const struct ibtrs_srv_session *s)
@@ -341,21 +336,17 @@ void ibtrs_srv_chunk_stop(void)
 /* Only for a test (debug.h): the path uses the chunks of another path of the session. */
 static struct ibtrs_srv_chunks *chunks_borrow(const struct ibtrs_srv_path *path)
 {
-	struct ibtrs_srv_chunks *c = NULL;
 	struct ibtrs_srv_path *other;
 
-	rcu_read_lock();
-	spin_lock(&shelf_lock);
+	guard(rcu)();
+	guard(spinlock)(&shelf_lock);
 	list_for_each_entry_rcu(other, &path->session->paths, entry) {
-		c = other != path ? other->chunks : NULL;
-		if (c) {
-			c->borrowers++;
-			break;
+		if (other != path && other->chunks) {
+			other->chunks->borrowers++;
+			return other->chunks;
 		}
 	}
-	spin_unlock(&shelf_lock);
-	rcu_read_unlock();
-	return c;
+	return NULL;
 }
 
 /* True: another path still uses the chunks. */
@@ -363,13 +354,12 @@ static bool chunks_let_go(struct ibtrs_srv_path *path)
 {
 	bool used;
 
-	spin_lock(&shelf_lock);
+	guard(spinlock)(&shelf_lock);
 	used = path->chunks->borrowers;
 	if (used)
 		path->chunks->borrowers--;
 	path->chunks = NULL;
 	WRITE_ONCE(path->chunk_bytes, 0);
-	spin_unlock(&shelf_lock);
 	return used;
 }
 

@@ -29,10 +29,9 @@ static void info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	path->info_len = wc->byte_len;
 	/* The close work cancels info_work a grace period after the state has changed. */
-	rcu_read_lock();
+	guard(rcu)();
 	if (ibtrs_srv_path_state(path) == IBTRS_SRV_PATH_CONNECTING)
 		queue_work(ibtrs_srv.info_wq, &path->info_work);
-	rcu_read_unlock();
 }
 
 int ibtrs_srv_info_expect(struct ibtrs_srv_path *path)

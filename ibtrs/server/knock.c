@@ -315,13 +315,12 @@ void ibtrs_srv_knock_end_all(void)
 {
 	struct ibtrs_srv_knock *k, *next;
 
-	mutex_lock(&knocks_lock);
-	list_for_each_entry_safe(k, next, &knocks, entry)
-		if (!k->gone)
-			ibtrs_srv_knock_end(k);
-		else if (cancel_delayed_work(&k->late))
-			knock_forget(k);
-	mutex_unlock(&knocks_lock);
+	scoped_guard(mutex, &knocks_lock)
+		list_for_each_entry_safe(k, next, &knocks, entry)
+			if (!k->gone)
+				ibtrs_srv_knock_end(k);
+			else if (cancel_delayed_work(&k->late))
+				knock_forget(k);
 	wait_event(knocks_gone, !READ_ONCE(knocks_nr));
 	flush_workqueue(ibtrs_srv.info_wq);
 }

@@ -63,13 +63,10 @@ static bool op_with_user(const struct ibtrs_srv_path *path, u32 *slot, u32 *grou
 	for (; *slot < nr; ++*slot) {
 		const struct ibtrs_srv_opx *x = ibtrs_srv_op_at(path, *slot);
 		struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-		bool with_user;
 
-		spin_lock_irq(&s->lock);
-		with_user = x->busy && x->admitted;
+		guard(spinlock_irq)(&s->lock);
 		*group = READ_ONCE(x->op.group);
-		spin_unlock_irq(&s->lock);
-		if (with_user)
+		if (x->busy && x->admitted)
 			return true;
 	}
 	return false;

@@ -100,13 +100,12 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 	struct ibtrs_srv_path *path = x->path;
 	struct ibtrs_srv_opx *next;
-	unsigned long flags;
 	bool run = false;
 
-	spin_lock_irqsave(&s->lock, flags);
-	next = op_leave(x, &run);
-	smp_store_release(&x->busy, false);	/* pairs with ibtrs_srv_chunk_trim() */
-	spin_unlock_irqrestore(&s->lock, flags);
+	scoped_guard(spinlock_irqsave, &s->lock) {
+		next = op_leave(x, &run);
+		smp_store_release(&x->busy, false);	/* pairs with ibtrs_srv_chunk_trim() */
+	}
 	if (unlikely(!ibtrs_srv_path_up(path)))
 		ibtrs_srv_path_op_ended(path);
 	if (unlikely(next))
@@ -115,21 +114,18 @@ void ibtrs_srv_op_release(struct ibtrs_srv_opx *x)
 
 void ibtrs_srv_op_drop(struct ibtrs_srv_opx *x)
 {
-	rcu_read_lock();
+	guard(rcu)();
 	ibtrs_srv_op_release(x);
-	rcu_read_unlock();
 }
 
 bool ibtrs_srv_op_take(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-	unsigned long flags;
 	bool was;
 
-	spin_lock_irqsave(&s->lock, flags);
+	guard(spinlock_irqsave)(&s->lock);
 	was = x->busy;
 	x->busy = true;
-	spin_unlock_irqrestore(&s->lock, flags);
 	return !was;
 }
 
@@ -139,13 +135,11 @@ void ibtrs_srv_op_let_go(struct ibtrs_srv_opx *x)
 	struct ibtrs_srv_opx *next;
 	bool run = false;
 
-	rcu_read_lock();
-	spin_lock_irq(&s->lock);
-	next = op_leave(x, &run);
-	spin_unlock_irq(&s->lock);
+	guard(rcu)();
+	scoped_guard(spinlock_irq, &s->lock)
+		next = op_leave(x, &run);
 	if (next)
 		op_next(next, run);
-	rcu_read_unlock();
 }
 
 /* ---- the beginning ------------------------------------------------------ */
@@ -251,11 +245,9 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
 	bool invalidated = conn->path->new_rkey;
 
-	spin_lock_irq(&s->lock);
-	if (unlikely(x->busy != invalidated)) {
-		spin_unlock_irq(&s->lock);
+	guard(spinlock_irq)(&s->lock);
+	if (unlikely(x->busy != invalidated))
 		return false;
-	}
 	x->busy = true;
 	x->op.group = 0;
 	/*
@@ -280,7 +272,6 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 		op_fill(x, conn, off, h);
 		x->err = ibtrs_fence_behind(&s->fence, conn->path->limits.fence, h->token);
 	}
-	spin_unlock_irq(&s->lock);
 	return true;
 }
 

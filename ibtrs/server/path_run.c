@@ -76,13 +76,9 @@ static void path_stop_posting(struct ibtrs_srv_path *path)
 {
 	u32 cid;
 
-	for (cid = 0; cid < path->nr_conns; cid++) {
-		struct ibtrs_srv_conn *conn = &path->conns[cid];
-
-		mutex_lock(&conn->lock);
-		conn->dead = true;
-		mutex_unlock(&conn->lock);
-	}
+	for (cid = 0; cid < path->nr_conns; cid++)
+		scoped_guard(mutex, &path->conns[cid].lock)
+			path->conns[cid].dead = true;
 	synchronize_rcu();
 	for (cid = 0; cid < path->nr_conns; cid++)
 		if (path->conns[cid].c.qp)
@@ -142,10 +138,9 @@ static void path_begin_waiting(struct ibtrs_srv_path *path)
 	path->waits_since = jiffies;
 	path->told_at = jiffies;
 	/* An op that ends may queue the end work first, which then waits for this reader. */
-	rcu_read_lock();
+	guard(rcu)();
 	smp_store_mb(path->waiting, true);	/* pairs with ibtrs_srv_path_op_ended() */
 	queue_delayed_work(ibtrs_srv.wq, &path->end_work, 0);
-	rcu_read_unlock();
 }
 
 /* The op of slot @busy_from has not ended. */

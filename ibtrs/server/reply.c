@@ -240,13 +240,11 @@ static int reply_post(struct ibtrs_srv_opx *x)
 static struct ibtrs_srv_opx *reply_pop(struct ibtrs_srv_conn *conn)
 {
 	struct ibtrs_srv_opx *x;
-	unsigned long flags;
 
-	spin_lock_irqsave(&conn->wait_lock, flags);
+	guard(spinlock_irqsave)(&conn->wait_lock);
 	x = list_first_entry_or_null(&conn->wait, struct ibtrs_srv_opx, wait);
 	if (x)
 		list_del(&x->wait);
-	spin_unlock_irqrestore(&conn->wait_lock, flags);
 	return x;
 }
 
@@ -259,7 +257,6 @@ static bool reply_has_room(const struct ibtrs_srv_conn *conn)
 static void reply_flush(struct ibtrs_srv_conn *conn)
 {
 	struct ibtrs_srv_opx *x;
-	unsigned long flags;
 
 	while ((x = reply_pop(conn))) {
 		if (!ibtrs_srv_path_up(conn->path)) {
@@ -274,9 +271,8 @@ static void reply_flush(struct ibtrs_srv_conn *conn)
 			ibtrs_srv_op_release(x);
 			continue;
 		}
-		spin_lock_irqsave(&conn->wait_lock, flags);
-		list_add(&x->wait, &conn->wait);
-		spin_unlock_irqrestore(&conn->wait_lock, flags);
+		scoped_guard(spinlock_irqsave, &conn->wait_lock)
+			list_add(&x->wait, &conn->wait);
 		if (!reply_has_room(conn))
 			return;
 	}
@@ -285,11 +281,9 @@ static void reply_flush(struct ibtrs_srv_conn *conn)
 static noinline void reply_wait(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_conn *conn = x->conn;
-	unsigned long flags;
 
-	spin_lock_irqsave(&conn->wait_lock, flags);
-	list_add_tail(&x->wait, &conn->wait);
-	spin_unlock_irqrestore(&conn->wait_lock, flags);
+	scoped_guard(spinlock_irqsave, &conn->wait_lock)
+		list_add_tail(&x->wait, &conn->wait);
 	if (reply_has_room(conn))
 		reply_flush(conn);
 }
@@ -306,25 +300,22 @@ static void reply_or_wait(struct ibtrs_srv_opx *x)
 
 void ibtrs_srv_reply(struct ibtrs_srv_opx *x)
 {
-	rcu_read_lock();
+	guard(rcu)();
 	x->invalidating = false;
 	reply_or_wait(x);
-	rcu_read_unlock();
 }
 
 void ibtrs_srv_reply_invalidate(struct ibtrs_srv_opx *x)
 {
-	rcu_read_lock();
+	guard(rcu)();
 	x->invalidating = true;
 	reply_or_wait(x);
-	rcu_read_unlock();
 }
 
 void ibtrs_srv_reply_kick(struct ibtrs_srv_conn *conn)
 {
-	rcu_read_lock();
+	guard(rcu)();
 	reply_flush(conn);
-	rcu_read_unlock();
 }
 
 void ibtrs_srv_reply_drop(struct ibtrs_srv_conn *conn)

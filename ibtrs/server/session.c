@@ -281,11 +281,10 @@ void ibtrs_srv_session_close_all(void)
 	struct ibtrs_srv_session *s;
 	struct ibtrs_srv_path *path;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(s, &ibtrs_srv.sessions, entry)
-		list_for_each_entry_rcu(path, &s->paths, entry)
-			ibtrs_srv_path_close(path, "closed by the server");
-	rcu_read_unlock();
+	scoped_guard(rcu)
+		list_for_each_entry_rcu(s, &ibtrs_srv.sessions, entry)
+			list_for_each_entry_rcu(path, &s->paths, entry)
+				ibtrs_srv_path_close(path, "closed by the server");
 	wait_event(ibtrs_srv.gone, list_empty(&ibtrs_srv.sessions));
 	flush_workqueue(ibtrs_srv.wq);
 }
@@ -326,7 +325,7 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 	u32 imm = ibtrs_imm_event(kind, id);
 	struct ibtrs_srv_path *path;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(path, &s->paths, entry) {
 		struct ibtrs_srv_conn *service = &path->conns[0];
 
@@ -337,20 +336,18 @@ void ibtrs_srv_session_event(struct ibtrs_srv_session *s, u32 kind, u32 id)
 		if (!ibtrs_conn_send_imm(&service->c, &service->send_cqe, imm))
 			break;
 	}
-	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_event);
 
 bool ibtrs_srv_session_connected(struct ibtrs_srv_session *s)
 {
 	struct ibtrs_srv_path *path;
-	bool up = false;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(path, &s->paths, entry)
-		up |= ibtrs_srv_path_up(path);
-	rcu_read_unlock();
-	return up;
+		if (ibtrs_srv_path_up(path))
+			return true;
+	return false;
 }
 EXPORT_SYMBOL_GPL(ibtrs_srv_session_connected);
 

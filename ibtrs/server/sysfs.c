@@ -99,20 +99,18 @@ static void stats_traffic(struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t
 {
 	unsigned int d;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	stats_sum(s, t);
 	for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
 		t->cnt[d] -= s->base.cnt[d];
 		t->bytes[d] -= s->base.bytes[d];
 	}
-	spin_unlock(&s->lock);
 }
 
 static void stats_reset(struct ibtrs_srv_stats *s)
 {
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	stats_sum(s, &s->base);
-	spin_unlock(&s->lock);
 }
 
 static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
