@@ -266,9 +266,8 @@ static bool blockio_has_data(const struct ibnbd_io *m)
 static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 {
 	struct ibnbd_srv_export *e = io->open->export;
-	unsigned long flags;
 
-	spin_lock_irqsave(&e->later_lock, flags);
+	guard(spinlock_irqsave)(&e->later_lock);
 	list_add_tail(&io->link, &e->later);
 	if (full)
 		WRITE_ONCE(e->later_full, true);
@@ -277,7 +276,6 @@ static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 		kobject_get(&e->kobj);
 		queue_work(e->wq, &e->later_work);
 	}
-	spin_unlock_irqrestore(&e->later_lock, flags);
 }
 
 /* Did a NOWAIT bio fail because it would have waited, or because NOWAIT is no longer supported? */
@@ -409,7 +407,7 @@ static struct ibnbd_srv_io *blockio_next_later(struct ibnbd_srv_export *e)
 {
 	struct ibnbd_srv_io *io;
 
-	spin_lock_irq(&e->later_lock);
+	guard(spinlock_irq)(&e->later_lock);
 	io = list_first_entry_or_null(&e->later, struct ibnbd_srv_io, link);
 	if (io) {
 		list_del(&io->link);
@@ -417,7 +415,6 @@ static struct ibnbd_srv_io *blockio_next_later(struct ibnbd_srv_export *e)
 		e->later_busy = false;
 		WRITE_ONCE(e->later_full, false);
 	}
-	spin_unlock_irq(&e->later_lock);
 	return io;
 }
 

@@ -61,13 +61,12 @@ void *ibnbd_srv_claim_holder(const struct ibnbd_srv_open *open)
 static bool claim_of_client(const struct gendisk *disk)
 {
 	struct ibnbd_srv_open *open;
-	bool found = false;
 
-	spin_lock(&claim_lock);
+	guard(spinlock)(&claim_lock);
 	list_for_each_entry(open, &claim_opens, claim_link)
-		found |= open->bdev && open->bdev->bd_disk == disk;
-	spin_unlock(&claim_lock);
-	return found;
+		if (open->bdev && open->bdev->bd_disk == disk)
+			return true;
+	return false;
 }
 
 static const char *claim_taken_by(struct block_device *bdev)
@@ -103,19 +102,17 @@ void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode 
 {
 	if (!ibnbd_access_writes(open->access) && !open->exclusive)
 		return;
-	spin_lock(&claim_lock);
+	guard(spinlock)(&claim_lock);
 	open->inode = inode;
 	open->file_settled = false;
 	if (list_empty(&open->claim_link))
 		list_add(&open->claim_link, &claim_opens);
-	spin_unlock(&claim_lock);
 }
 
 static void claim_file_settle(struct ibnbd_srv_open *open)
 {
-	spin_lock(&claim_lock);
-	open->file_settled = true;
-	spin_unlock(&claim_lock);
+	scoped_guard(spinlock, &claim_lock)
+		open->file_settled = true;
 	wake_up_all(&claim_wait);
 }
 
@@ -125,7 +122,7 @@ static bool claim_file_decide(const struct inode *inode, bool *foreign)
 	int sure = 0, perhaps = 0, writers;
 	struct ibnbd_srv_open *open;
 
-	spin_lock(&claim_lock);
+	guard(spinlock)(&claim_lock);
 	list_for_each_entry(open, &claim_opens, claim_link) {
 		if (open->inode != inode || !ibnbd_access_writes(open->access))
 			continue;
@@ -133,7 +130,6 @@ static bool claim_file_decide(const struct inode *inode, bool *foreign)
 		perhaps += !open->file_settled;
 	}
 	writers = atomic_read(&inode->i_writecount);
-	spin_unlock(&claim_lock);
 	*foreign = writers > sure;
 	return writers <= sure || writers > sure + perhaps;
 }
@@ -159,9 +155,8 @@ int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 /* The disk of @open has been claimed: put the open on the list. */
 void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open)
 {
-	spin_lock(&claim_lock);
+	guard(spinlock)(&claim_lock);
 	list_add(&open->claim_link, &claim_opens);
-	spin_unlock(&claim_lock);
 }
 
 /*
@@ -169,8 +164,7 @@ void ibnbd_srv_claim_disk(struct ibnbd_srv_open *open)
  */
 void ibnbd_srv_claim_end(struct ibnbd_srv_open *open)
 {
-	spin_lock(&claim_lock);
-	list_del_init(&open->claim_link);
-	spin_unlock(&claim_lock);
+	scoped_guard(spinlock, &claim_lock)
+		list_del_init(&open->claim_link);
 	wake_up_all(&claim_wait);
 }

@@ -91,9 +91,8 @@ static void epoch_ask_again(struct ibnbd_srv_open *open)
 		ibnbd_srv_epoch_sample_wb_err(open);
 		return;
 	}
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	ibnbd_srv_open_lose(open, "its client must learn that the disk's cache was lost");
-	spin_unlock(&s->lock);
 }
 
 /* A new epoch has begun: the clients of all opens, readers included, have to ask for it. */
@@ -184,11 +183,10 @@ static void epoch_doubt_neighbours(const struct ibnbd_srv_export *e)
 {
 	struct ibnbd_srv_export *other;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(other, &epoch_exports, epoch_link)
 		if (other != e && e->disk && other->disk == e->disk)
 			epoch_doubt(other);
-	rcu_read_unlock();
 }
 
 /*

@@ -52,13 +52,12 @@ static struct ibtrs_srv_op *dispatch_next(struct ibnbd_srv_session *s, struct li
 {
 	struct ibnbd_srv_ctl *ctl;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	ctl = list_first_entry_or_null(ops, struct ibnbd_srv_ctl, link);
 	if (ctl)
 		list_del(&ctl->link);
 	else
 		*busy = false;
-	spin_unlock(&s->lock);
 	return ctl ? ctl->op : NULL;
 }
 
@@ -68,14 +67,13 @@ static void dispatch_queue(struct ibnbd_srv_session *s, struct ibtrs_srv_op *op)
 	struct ibnbd_srv_ctl *ctl = dispatch_ctl(op);
 
 	ctl->op = op;
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	list_add_tail(&ctl->link, &s->ctl_ops);
 	if (!s->ctl_queued) {
 		s->ctl_queued = true;
 		ibnbd_srv_session_get(s);
 		queue_work(s->wq, &s->ctl_work);
 	}
-	spin_unlock(&s->lock);
 }
 
 /* Have an OPEN served by the first opener that is free. */
@@ -83,7 +81,7 @@ static void dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op
 {
 	struct ibnbd_srv_opener *o;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	list_add_tail(&dispatch_ctl(op)->link, &s->open_ops);
 	for (o = s->openers; o < s->openers + IBNBD_SRV_OPENERS; o++) {
 		if (o->busy)
@@ -93,7 +91,6 @@ static void dispatch_queue_open(struct ibnbd_srv_session *s, struct ibtrs_srv_op
 		queue_work(s->wq, &o->work);
 		break;
 	}
-	spin_unlock(&s->lock);
 }
 
 /*
@@ -106,7 +103,7 @@ static bool dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opene
 	struct ibnbd_srv_opener *other;
 	bool free = true;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	for (other = s->openers; other < s->openers + IBNBD_SRV_OPENERS; other++) {
 		if (!other->name || !ibnbd_export_same(other->name, name))
 			continue;
@@ -115,7 +112,6 @@ static bool dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opene
 	}
 	if (free)
 		o->name = name;
-	spin_unlock(&s->lock);
 	return free;
 }
 
@@ -130,12 +126,11 @@ static bool dispatch_opening(struct ibnbd_srv_session *s, struct ibnbd_srv_opene
 static void dispatch_opened(struct ibnbd_srv_session *s, struct ibnbd_srv_opener *o,
 			    struct ibnbd_srv_open *open, bool answerable)
 {
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	if (open && (o->asked_again || !answerable))
 		WRITE_ONCE(open->unclaimed, jiffies ?: 1);
 	o->asked_again = false;
 	o->name = NULL;
-	spin_unlock(&s->lock);
 }
 
 static bool msg_reads(const struct ibtrs_srv_op *op)
@@ -198,7 +193,6 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 					   const struct ibnbd_policy_verdict *v, const char **why)
 {
 	struct ibnbd_srv_open *open;
-	bool allowed;
 	int err;
 
 	/* Other openers may be adding maps, so ibnbd_srv_session_publish() checks again. */
@@ -216,11 +210,9 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	err = ibnbd_srv_session_publish(s, open);
 	if (!err) {
 		/* Check again: the policy or the client's addresses may have changed. */
-		mutex_lock(&ibnbd_srv_export_lock);
-		allowed = ibnbd_srv_policy_judge(open);
-		mutex_unlock(&ibnbd_srv_export_lock);
-		if (allowed)
-			return open;
+		scoped_guard(mutex, &ibnbd_srv_export_lock)
+			if (ibnbd_srv_policy_judge(open))
+				return open;
 		percpu_ref_put(&open->ref);
 		*why = "the server's policy has changed meanwhile, and does not allow it any more";
 		return ERR_PTR(-EACCES);

@@ -126,24 +126,20 @@ void ibnbd_srv_open_tell(const struct ibnbd_srv_open *open, u32 kind)
 {
 	struct ibtrs_srv_session *ibtrs;
 
-	rcu_read_lock();
+	guard(rcu)();
 	ibtrs = rcu_dereference(open->session->ibtrs);
 	if (ibtrs)
 		ibtrs_srv_session_event(ibtrs, kind, open->id);
-	rcu_read_unlock();
 }
 
 /* Has the client of @open a path that is up? Any context. */
 bool ibnbd_srv_open_connected(const struct ibnbd_srv_open *open)
 {
 	struct ibtrs_srv_session *ibtrs;
-	bool up;
 
-	rcu_read_lock();
+	guard(rcu)();
 	ibtrs = rcu_dereference(open->session->ibtrs);
-	up = ibtrs && ibtrs_srv_session_connected(ibtrs);
-	rcu_read_unlock();
-	return up;
+	return ibtrs && ibtrs_srv_session_connected(ibtrs);
 }
 
 /*
@@ -158,11 +154,10 @@ void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open)
 
 	if (!READ_ONCE(open->unclaimed))
 		return;
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	if (open->unclaimed && time_after(jiffies, open->unclaimed + OPEN_UNCLAIMED)) {
 		WRITE_ONCE(open->unclaimed, 0);
 		ibnbd_srv_open_lose(open,
 				    "its client has asked for it, and not come for the answer");
 	}
-	spin_unlock(&s->lock);
 }

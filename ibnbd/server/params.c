@@ -45,21 +45,16 @@ void ibnbd_srv_refuse(const char *session, const char *object, int err, const ch
 
 	ibtrs_words_escape(name, sizeof(name), object);
 	pr_warn_ratelimited("session %s: %s refused: %s (%d)\n", session, name, why, err);
-	spin_lock(&refuse_lock);
+	guard(spinlock)(&refuse_lock);
 	scnprintf(refuse_text, sizeof(refuse_text), "session %s: %s refused: %s (%d)", session,
 		  name, why, err);
-	spin_unlock(&refuse_lock);
 }
 
 /* Write the last refusal into @page. Returns its length. */
 int ibnbd_srv_last_error(char *page)
 {
-	int n;
-
-	spin_lock(&refuse_lock);
-	n = refuse_text[0] ? sysfs_emit(page, "%s\n", refuse_text) : 0;
-	spin_unlock(&refuse_lock);
-	return n;
+	guard(spinlock)(&refuse_lock);
+	return refuse_text[0] ? sysfs_emit(page, "%s\n", refuse_text) : 0;
 }
 
 struct params_allow {
@@ -123,13 +118,10 @@ char *ibnbd_srv_search_path(void)
 static bool allow_ask(const struct ibtrs_origin *from, const char *name)
 {
 	struct params_allow *a;
-	bool ok;
 
-	rcu_read_lock();
+	guard(rcu)();
 	a = rcu_dereference(params_allow);
-	ok = !a || ibnbd_allow_match(name ? &a->all : &a->peers, from, name ?: "");
-	rcu_read_unlock();
-	return ok;
+	return !a || ibnbd_allow_match(name ? &a->all : &a->peers, from, name ?: "");
 }
 
 bool ibnbd_srv_peer_allowed(const struct ibtrs_origin *from)

@@ -49,7 +49,7 @@ void ibnbd_srv_policy_of(const struct ibnbd_srv_session *s, const struct ibtrs_o
 	struct ibtrs_srv_session *ibtrs;
 	struct srv_policy *p;
 
-	rcu_read_lock();
+	guard(rcu)();
 	ibtrs = rcu_dereference(s->ibtrs);
 	p = rcu_dereference(policy_now);
 	if (ibtrs && p) {
@@ -60,7 +60,6 @@ void ibnbd_srv_policy_of(const struct ibnbd_srv_session *s, const struct ibtrs_o
 		else
 			ibtrs_srv_peer_each(ibtrs, policy_ask, &q);
 	}
-	rcu_read_unlock();
 	*v = q.v;
 }
 

@@ -72,11 +72,10 @@ static struct ibnbd_srv_open *session_entry(struct ibnbd_srv_session *s, u32 id)
 struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const char *name,
 					      bool *unclaimed)
 {
-	struct ibnbd_srv_open *found = NULL;
 	u32 i;
 
-	spin_lock(&s->lock);
-	for (i = 0; i <= s->mask && !found; i++) {
+	guard(spinlock)(&s->lock);
+	for (i = 0; i <= s->mask; i++) {
 		struct ibnbd_srv_open *open = session_slot(s, i);
 
 		if (open && open->state == IBNBD_SRV_OPEN_LIVE &&
@@ -84,11 +83,10 @@ struct ibnbd_srv_open *ibnbd_srv_session_find(struct ibnbd_srv_session *s, const
 		    percpu_ref_tryget_live(&open->ref)) {
 			*unclaimed = open->unclaimed;
 			WRITE_ONCE(open->unclaimed, 0);
-			found = open;
+			return open;
 		}
 	}
-	spin_unlock(&s->lock);
-	return found;
+	return NULL;
 }
 
 /* The live open in this slot of the table, pinned by its I/O reference; or NULL. */
@@ -96,11 +94,10 @@ struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 s
 {
 	struct ibnbd_srv_open *open;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	open = session_slot(s, slot);
 	if (open && (open->state != IBNBD_SRV_OPEN_LIVE || !percpu_ref_tryget_live(&open->ref)))
 		open = NULL;
-	spin_unlock(&s->lock);
 	return open;
 }
 
@@ -111,24 +108,20 @@ struct ibnbd_srv_open *ibnbd_srv_session_live(struct ibnbd_srv_session *s, u32 s
  */
 int ibnbd_srv_session_publish(struct ibnbd_srv_session *s, struct ibnbd_srv_open *open)
 {
-	int err = -EMFILE;
-
-	spin_lock(&s->lock);
-	if (s->nr < s->max_maps) {
-		while (session_slot(s, s->next_id))
-			s->next_id++;
-		open->id = s->next_id++ & IBNBD_EVENT_ID_MASK;
-		open->state = IBNBD_SRV_OPEN_LIVE;
-		rcu_assign_pointer(s->table[open->id & s->mask], open);
-		WRITE_ONCE(s->nr, s->nr + 1);
-		s->used = true;
-		err = 0;
-	} else {
+	guard(spinlock)(&s->lock);
+	if (s->nr >= s->max_maps) {
 		/* Until its place is released, the export admits no other writer. */
 		open->state = IBNBD_SRV_OPEN_CLOSING;
+		return -EMFILE;
 	}
-	spin_unlock(&s->lock);
-	return err;
+	while (session_slot(s, s->next_id))
+		s->next_id++;
+	open->id = s->next_id++ & IBNBD_EVENT_ID_MASK;
+	open->state = IBNBD_SRV_OPEN_LIVE;
+	rcu_assign_pointer(s->table[open->id & s->mask], open);
+	WRITE_ONCE(s->nr, s->nr + 1);
+	s->used = true;
+	return 0;
 }
 
 /* The id is free again; the caller drops the table's reference after it has released the lock. */
@@ -146,14 +139,13 @@ static struct ibtrs_srv_op *open_released(struct ibnbd_srv_open *open, bool *gon
 	struct ibnbd_srv_session *s = open->session;
 	struct ibtrs_srv_op *op;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	op = open->close_op;
 	open->close_op = NULL;
 	open->state = IBNBD_SRV_OPEN_RELEASED;
 	*gone = open->given_up || open->lost || !rcu_access_pointer(s->ibtrs);
 	if (*gone)
 		session_unpublish(s, open);
-	spin_unlock(&s->lock);
 	return op;
 }
 
@@ -220,13 +212,10 @@ bool ibnbd_srv_session_given_up(void *priv, u32 group)
 {
 	struct ibnbd_srv_session *s = priv;
 	struct ibnbd_srv_open *open;
-	bool given_up;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	open = session_entry(s, group - 1);
-	given_up = !open || open->state != IBNBD_SRV_OPEN_LIVE;
-	spin_unlock(&s->lock);
-	return given_up;
+	return !open || open->state != IBNBD_SRV_OPEN_LIVE;
 }
 
 /*
@@ -238,11 +227,10 @@ void ibnbd_srv_session_give_up(void *priv, u32 group)
 {
 	struct ibnbd_srv_session *s = priv;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	ibnbd_srv_open_lose(
 		session_entry(s, group - 1),
 		"it has not ended its requests, and its client cannot come back before that");
-	spin_unlock(&s->lock);
 }
 
 /*
@@ -256,9 +244,8 @@ int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open)
 	struct ibnbd_srv_session *s = open->session;
 	bool live;
 
-	spin_lock(&s->lock);
-	live = ibnbd_srv_open_kill(open);
-	spin_unlock(&s->lock);
+	scoped_guard(spinlock, &s->lock)
+		live = ibnbd_srv_open_kill(open);
 	if (!live)
 		return 0;
 	pr_info("session %s: %s closed by force\n", s->label, open->name);
@@ -353,10 +340,9 @@ void ibnbd_srv_session_lost(void *priv)
 	u32 slot;
 
 	for (slot = 0; slot <= s->mask; slot++) {
-		spin_lock(&s->lock);
+		guard(spinlock)(&s->lock);
 		s->left_open |= session_left_open(s, slot);
 		ibnbd_srv_open_lose(session_slot(s, slot), "its client is gone");
-		spin_unlock(&s->lock);
 	}
 }
 
@@ -365,19 +351,18 @@ void ibnbd_srv_session_lost(void *priv)
  */
 static struct ibnbd_srv_open *session_sweep(struct ibnbd_srv_session *s, u32 slot)
 {
-	struct ibnbd_srv_open *open, *gone = NULL;
+	struct ibnbd_srv_open *open;
 
-	spin_lock(&s->lock);
+	guard(spinlock)(&s->lock);
 	s->left_open |= session_left_open(s, slot);
 	open = session_slot(s, slot);
 	if (open && open->state == IBNBD_SRV_OPEN_RELEASED) {
 		session_unpublish(s, open);
-		gone = open;
-	} else if (open) {
-		ibnbd_srv_open_kill(open);
+		return open;
 	}
-	spin_unlock(&s->lock);
-	return gone;
+	if (open)
+		ibnbd_srv_open_kill(open);
+	return NULL;
 }
 
 /*
@@ -391,9 +376,8 @@ enum ibtrs_srv_left ibnbd_srv_session_down(struct ibtrs_srv_session *ibtrs, void
 	enum ibtrs_srv_left left;
 	u32 slot;
 
-	spin_lock(&s->lock);
-	RCU_INIT_POINTER(s->ibtrs, NULL);
-	spin_unlock(&s->lock);
+	scoped_guard(spinlock, &s->lock)
+		RCU_INIT_POINTER(s->ibtrs, NULL);
 	for (slot = 0; slot <= s->mask; slot++) {
 		struct ibnbd_srv_open *open = session_sweep(s, slot);
 

@@ -101,11 +101,10 @@ static inline struct ibnbd_srv_open *ibnbd_srv_session_open_get(struct ibnbd_srv
 {
 	struct ibnbd_srv_open *open;
 
-	rcu_read_lock();
+	guard(rcu)();
 	open = rcu_dereference(s->table[id & s->mask]);
 	if (open && (open->id != id || !percpu_ref_tryget_live(&open->ref)))
 		open = NULL;
-	rcu_read_unlock();
 	return open;
 }
 

@@ -192,13 +192,9 @@ static struct copy *file_load(void)
 
 static void file_use(struct copy *c)
 {
-	struct copy *old;
-
-	mutex_lock(&table_lock);
-	old = copy;
-	copy = c;
-	mutex_unlock(&table_lock);
-	kvfree(old);
+	scoped_guard(mutex, &table_lock)
+		swap(copy, c);
+	kvfree(c);
 }
 
 /* Why the file cannot be used, for the log. */
