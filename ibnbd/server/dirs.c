@@ -32,7 +32,8 @@ static struct kobject *dirs_devices;
 static char *dirs_file_name(struct file *file)
 {
 	char *buf __free(kfree) = kmalloc(PATH_MAX, GFP_KERNEL);
-	char *path = ERR_PTR(-ENOENT), *name, *cut;
+	char *name __free(kfree) = NULL;
+	char *path = ERR_PTR(-ENOENT);
 	size_t len, size;
 
 	if (!buf)
@@ -47,11 +48,9 @@ static char *dirs_file_name(struct file *file)
 		return NULL;
 	len = ibnbd_linkname(path, '#', name, size);
 	if (len <= DIRS_NAME_MAX)
-		return name;
-	cut = kasprintf(GFP_KERNEL, "%08x..%s", full_name_hash(NULL, path, strlen(path)),
-			name + len - DIRS_NAME_MAX + 10);
-	kfree(name);
-	return cut;
+		return_ptr(name);
+	return kasprintf(GFP_KERNEL, "%08x..%s", full_name_hash(NULL, path, strlen(path)),
+			 name + len - DIRS_NAME_MAX + 10);
 }
 
 static char *dirs_bdev_name(struct block_device *bdev)

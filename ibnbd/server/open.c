@@ -68,14 +68,10 @@ static void open_drained(struct percpu_ref *ref)
 struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const char *name,
 					  enum ibnbd_access access, work_func_t release)
 {
-	struct ibnbd_srv_open *open = kzalloc(sizeof(*open), GFP_KERNEL);
+	struct ibnbd_srv_open *open __free(kfree) = kzalloc(sizeof(*open), GFP_KERNEL);
 
-	if (!open)
+	if (!open || percpu_ref_init(&open->ref, open_drained, 0, GFP_KERNEL))
 		return NULL;
-	if (percpu_ref_init(&open->ref, open_drained, 0, GFP_KERNEL)) {
-		kfree(open);
-		return NULL;
-	}
 	strscpy(open->name, name, sizeof(open->name));
 	open->access = access;
 	open->session = s;
@@ -86,7 +82,7 @@ struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const cha
 	INIT_WORK(&open->release_work, release);
 	ibnbd_srv_dirs_made();
 	kobject_init(&open->kobj, &open_ktype);
-	return open;
+	return_ptr(open);
 }
 
 /**

@@ -149,7 +149,7 @@ static void allow_replace(struct params_allow *new)
 static int allow_set(const char *val, const struct kernel_param *kp)
 {
 	size_t len = strlen(val), pos = 0;
-	struct params_allow *new;
+	struct params_allow *new __free(kfree) = NULL;
 	const char *why = "";
 	int err;
 
@@ -164,17 +164,12 @@ static int allow_set(const char *val, const struct kernel_param *kp)
 	err = ibnbd_allow_parse(val, len, &new->all, &pos, &why);
 	if (err) {
 		pr_err("allow=%.*s: at position %zu: %s\n", (int)len, val, pos, why);
-		kfree(new);
 		return err;
 	}
 	memcpy(new->text, val, len);
 	new->peers = new->all;
 	new->peers.has_session = false;
-	if (!new->all.nr) {
-		kfree(new);
-		new = NULL;
-	}
-	allow_replace(new);
+	allow_replace(new->all.nr ? no_free_ptr(new) : NULL);
 	ibtrs_srv_close_refused();
 	return 0;
 }

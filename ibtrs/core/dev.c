@@ -29,8 +29,7 @@ static int dev_node(struct ib_device *ib)
 
 struct ibtrs_dev *ibtrs_dev_get(struct ib_device *ib)
 {
-	struct ibtrs_dev *dev;
-	int err;
+	struct ibtrs_dev *dev __free(kfree) = NULL;
 
 	if (!(ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
 		return ERR_PTR(-EOPNOTSUPP);
@@ -38,14 +37,11 @@ struct ibtrs_dev *ibtrs_dev_get(struct ib_device *ib)
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
 	dev->pd = ib_alloc_pd(ib, 0);
-	if (IS_ERR(dev->pd)) {
-		err = PTR_ERR(dev->pd);
-		kfree(dev);
-		return ERR_PTR(err);
-	}
+	if (IS_ERR(dev->pd))
+		return ERR_CAST(dev->pd);
 	dev->ib = ib;
 	dev->node = dev_node(ib);
-	return dev;
+	return_ptr(dev);
 }
 
 void ibtrs_dev_put(struct ibtrs_dev *dev)

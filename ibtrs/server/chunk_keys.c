@@ -189,12 +189,11 @@ static int chunk_register_batch(struct ibtrs_srv_path *path, struct ib_reg_wr *w
 
 int ibtrs_srv_chunk_register(struct ibtrs_srv_path *path, const char **why)
 {
-	struct ib_reg_wr *wrs;
+	struct ib_reg_wr *wrs __free(kfree) = kcalloc(CHUNK_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
 	u32 i;
 	int err = 0;
 
 	*why = "out of memory";
-	wrs = kcalloc(CHUNK_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
 	if (!wrs)
 		return -ENOMEM;
 	*why = "the RDMA device does not register the chunks";
@@ -204,7 +203,6 @@ int ibtrs_srv_chunk_register(struct ibtrs_srv_path *path, const char **why)
 	for (i = 0; i < path->mrs.nr && !err; i += CHUNK_REG_BATCH)
 		err = chunk_register_batch(path, wrs, i,
 					   min_t(u32, CHUNK_REG_BATCH, path->mrs.nr - i));
-	kfree(wrs);
 	return err;
 }
 
