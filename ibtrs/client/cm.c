@@ -334,10 +334,9 @@ static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	const char *why = NULL;
 	int err = 0;
 
-	mutex_lock(&conn->lock);
-	if (!conn->dead && !cm_fault(conn->path, &err, &why))
-		err = cm_event(conn, ev, &why);
-	mutex_unlock(&conn->lock);
+	scoped_guard(mutex, &conn->lock)
+		if (!conn->dead && !cm_fault(conn->path, &err, &why))
+			err = cm_event(conn, ev, &why);
 	if (err)
 		ibtrs_clt_path_fail(conn->path, err, why);
 	memalloc_noio_restore(noio);
@@ -372,18 +371,15 @@ static int cm_resolve(struct ibtrs_clt_conn *conn)
 static int cm_start_one(struct ibtrs_clt_path *path, u32 cid)
 {
 	struct ibtrs_clt_conn *conn = &path->conns[cid];
-	int err;
 
-	mutex_lock(&conn->lock);
+	guard(mutex)(&conn->lock);
 	conn->path = path;
 	conn->c.cid = cid;
 	conn->polled = cid > path->clt->nr_irq_conns;
 	conn->recv_cqe.done = ibtrs_clt_rx_recv_done;
 	conn->send_cqe.done = ibtrs_clt_rx_send_done;
 	conn->dead = false;
-	err = cm_resolve(conn);
-	mutex_unlock(&conn->lock);
-	return err;
+	return cm_resolve(conn);
 }
 
 int ibtrs_clt_cm_start(struct ibtrs_clt_path *path)
@@ -424,9 +420,8 @@ void ibtrs_clt_cm_disconnect(struct ibtrs_clt_path *path)
 
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		conn = &path->conns[cid];
-		mutex_lock(&conn->lock);
-		conn->dead = true;
-		mutex_unlock(&conn->lock);
+		scoped_guard(mutex, &conn->lock)
+			conn->dead = true;
 		if (conn->c.id && conn->c.qp)
 			rdma_disconnect(conn->c.id);
 	}

@@ -169,13 +169,11 @@ int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_dirs_path_del(struct ibtrs_clt_path *path)
 {
-	struct ibtrs_clt_path_dir *dir;
+	struct ibtrs_clt_path_dir *dir = NULL;
 
 	/* path_rename() may run at the same time. */
-	mutex_lock(&names_lock);
-	dir = path->sysfs.dir;
-	path->sysfs.dir = NULL;
-	mutex_unlock(&names_lock);
+	scoped_guard(mutex, &names_lock)
+		swap(path->sysfs.dir, dir);
 	if (!dir)
 		return;
 	kobject_del(&dir->kobj);

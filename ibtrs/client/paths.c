@@ -33,7 +33,7 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 	struct ibtrs_clt_path *path;
 	unsigned int noio;
 
-	mutex_lock(&clt->lock);
+	guard(mutex)(&clt->lock);
 	/* A path that breaks takes this lock, and I/O may wait for that path. */
 	noio = memalloc_noio_save();
 	clt->last_error[0] = 0;
@@ -53,7 +53,6 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 		clt->nr_paths++;
 	}
 	memalloc_noio_restore(noio);
-	mutex_unlock(&clt->lock);
 	return path;
 }
 

@@ -48,9 +48,8 @@ static void probe_work(struct work_struct *work)
 		WRITE_ONCE(path->stats.wary, wary);
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		if (path->conns[cid].polled) {
-			rcu_read_lock();
+			guard(rcu)();
 			ibtrs_clt_conn_poll(&path->conns[cid]);
-			rcu_read_unlock();
 		}
 		probe_check(path, &path->conns[cid]);
 	}

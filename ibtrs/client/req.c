@@ -104,7 +104,7 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 
 	req->cpu = raw_smp_processor_id();
 	cid = req_cid(req, clt);
-	rcu_read_lock();
+	guard(rcu)();
 	set = rcu_dereference(clt->up);
 	if (likely(!gen || set->gen == gen)) {
 		while ((path = ibtrs_clt_pathset_pick(clt, set, cid, tried))) {
@@ -113,7 +113,6 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 				break;
 		}
 	}
-	rcu_read_unlock();
 	return err;
 }
 

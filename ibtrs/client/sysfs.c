@@ -249,12 +249,9 @@ IBTRS_ADMIN_SHOW(hca_port, "%u", READ_ONCE(path_of(kobj)->sysfs.port))
 static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct ibtrs_clt_path_sysfs *s = &path_of(kobj)->sysfs;
-	struct ibtrs_addr src;
 
-	spin_lock(&s->lock);
-	src = s->src;
-	spin_unlock(&s->lock);
-	return ibtrs_admin_show_addr(buf, &src);
+	guard(spinlock)(&s->lock);
+	return ibtrs_admin_show_addr(buf, &s->src);
 }
 
 static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
