@@ -15,48 +15,38 @@ static LIST_HEAD(group_legs);
 
 void ibnbd_clt_group_join(struct ibnbd_clt_dev *dev)
 {
-	unsigned long flags;
-
 	if (!dev->map.group[0])
 		return;
-	spin_lock_irqsave(&group_lock, flags);
+	guard(spinlock_irqsave)(&group_lock);
 	list_add_tail(&dev->group_entry, &group_legs);
-	spin_unlock_irqrestore(&group_lock, flags);
 }
 
 void ibnbd_clt_group_leave(struct ibnbd_clt_dev *dev)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&group_lock, flags);
+	guard(spinlock_irqsave)(&group_lock);
 	list_del_init(&dev->group_entry);
-	spin_unlock_irqrestore(&group_lock, flags);
 }
 
 void ibnbd_clt_group_changed(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_dev *leg;
-	unsigned long flags;
 
 	if (!dev->map.group[0])
 		return;
-	spin_lock_irqsave(&group_lock, flags);
+	guard(spinlock_irqsave)(&group_lock);
 	list_for_each_entry(leg, &group_legs, group_entry)
 		if (!strcmp(leg->map.group, dev->map.group))
 			ibnbd_clt_dev_tell(leg, IBNBD_CLT_NEWS_GROUP);
-	spin_unlock_irqrestore(&group_lock, flags);
 }
 
 bool ibnbd_clt_group_another(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_dev *leg;
-	unsigned long flags;
-	bool found = false;
 
-	spin_lock_irqsave(&group_lock, flags);
+	guard(spinlock_irqsave)(&group_lock);
 	list_for_each_entry(leg, &group_legs, group_entry)
-		found |= leg != dev && !strcmp(leg->map.group, dev->map.group) &&
-			 READ_ONCE(leg->state) == IBNBD_DEV_OPEN && READ_ONCE(leg->in_sync);
-	spin_unlock_irqrestore(&group_lock, flags);
-	return found;
+		if (leg != dev && !strcmp(leg->map.group, dev->map.group) &&
+		    READ_ONCE(leg->state) == IBNBD_DEV_OPEN && READ_ONCE(leg->in_sync))
+			return true;
+	return false;
 }
