@@ -95,9 +95,8 @@ int ibnbd_clt_link_send_close(struct ibtrs_clt *clt, u32 link_gen, u32 device_id
 static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 {
 	struct ibnbd_clt_session *s = priv;
-	unsigned long flags;
 
-	spin_lock_irqsave(&s->ev_lock, flags);
+	guard(spinlock_irqsave)(&s->ev_lock);
 	if (ev != IBTRS_CLT_LINK_REPLAY) {
 		s->gen++;
 		s->up = ev == IBTRS_CLT_LINK_UP;
@@ -106,7 +105,6 @@ static void link_news(void *priv, enum ibtrs_clt_link_ev ev)
 	trace_ibnbd_clt_session_link(s, ev);
 	if (s->listening)
 		mod_delayed_work(s->wq, &s->link_work, 0);
-	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
 /*
@@ -119,7 +117,6 @@ static void link_event(void *priv, u32 kind, u32 id)
 	struct ibnbd_clt_session *s = priv;
 	enum ibnbd_clt_news news;
 	struct ibnbd_clt_dev *dev;
-	unsigned long flags;
 
 	if (kind == IBNBD_EVENT_RESIZED)
 		news = IBNBD_CLT_NEWS_RESIZED;
@@ -127,7 +124,7 @@ static void link_event(void *priv, u32 kind, u32 id)
 		news = IBNBD_CLT_NEWS_REVOKED;
 	else
 		return;
-	spin_lock_irqsave(&s->ev_lock, flags);
+	guard(spinlock_irqsave)(&s->ev_lock);
 	list_for_each_entry(dev, &s->devs, sess_entry) {
 		bool asking = mutex_is_locked(&dev->open_lock);
 		bool meant;
@@ -140,7 +137,6 @@ static void link_event(void *priv, u32 kind, u32 id)
 		if (asking || (meant && news == IBNBD_CLT_NEWS_RESIZED))
 			ibnbd_clt_dev_resized(dev);
 	}
-	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
 const struct ibtrs_clt_ops ibnbd_clt_link_ops = {
@@ -242,22 +238,18 @@ int ibnbd_clt_link_ask(struct ibnbd_clt_session *s, u32 gen, const char **why)
 
 static void link_ask_again(struct ibnbd_clt_session *s)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&s->ev_lock, flags);
+	guard(spinlock_irqsave)(&s->ev_lock);
 	if (s->up && s->listening) {
 		s->news |= BIT(LINK_NEWS_INFO);
 		queue_delayed_work(s->wq, &s->link_work, LINK_INFO_RETRY);
 	}
-	spin_unlock_irqrestore(&s->ev_lock, flags);
 }
 
 void ibnbd_clt_link_unclosed(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
 {
 	dev->unclosed->id = dev->remote_id;
-	mutex_lock(&s->unclosed_lock);
-	list_add_tail(&dev->unclosed->entry, &s->unclosed);
-	mutex_unlock(&s->unclosed_lock);
+	scoped_guard(mutex, &s->unclosed_lock)
+		list_add_tail(&dev->unclosed->entry, &s->unclosed);
 	dev->unclosed = NULL;
 	link_ask_again(s);
 }
@@ -320,33 +312,27 @@ void ibnbd_clt_link_init(struct ibnbd_clt_session *s)
 
 void ibnbd_clt_link_listen(struct ibnbd_clt_session *s)
 {
-	spin_lock_irq(&s->ev_lock);
+	guard(spinlock_irq)(&s->ev_lock);
 	s->listening = true;
 	if (s->news)
 		queue_delayed_work(s->wq, &s->link_work, 0);
-	spin_unlock_irq(&s->ev_lock);
 }
 
 void ibnbd_clt_link_unlisten(struct ibnbd_clt_session *s)
 {
-	spin_lock_irq(&s->ev_lock);
-	s->listening = false;
-	spin_unlock_irq(&s->ev_lock);
+	scoped_guard(spinlock_irq, &s->ev_lock)
+		s->listening = false;
 	cancel_delayed_work_sync(&s->link_work);
 }
 
 bool ibnbd_clt_link_get(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features)
 {
-	bool up;
-
 	guard(mutex)(&s->lock);
-	spin_lock_irq(&s->ev_lock);
-	up = s->up;
+	guard(spinlock_irq)(&s->ev_lock);
 	*gen = s->gen;
-	spin_unlock_irq(&s->ev_lock);
 	*version = s->version;
 	*features = s->features;
-	return up && s->known_gen == *gen;
+	return s->up && s->known_gen == *gen;
 }
 
 u32 ibnbd_clt_link_gen(struct ibnbd_clt_session *s)
@@ -362,15 +348,13 @@ bool ibnbd_clt_link_up(struct ibnbd_clt_session *s)
 void ibnbd_clt_link_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&s->lock);
-	spin_lock_irq(&s->ev_lock);
+	guard(spinlock_irq)(&s->ev_lock);
 	list_add_tail(&dev->sess_entry, &s->devs);
-	spin_unlock_irq(&s->ev_lock);
 }
 
 void ibnbd_clt_link_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&s->lock);
-	spin_lock_irq(&s->ev_lock);
+	guard(spinlock_irq)(&s->ev_lock);
 	list_del_init(&dev->sess_entry);
-	spin_unlock_irq(&s->ev_lock);
 }

@@ -87,15 +87,11 @@ struct ibnbd_clt_dev *ibnbd_clt_number_dev(const struct ibnbd_clt_number *n)
 
 int ibnbd_clt_number_open(struct ibnbd_clt_number *n)
 {
-	int rc = 0;
-
-	/* one way out: sparse loses count of a guard around an atomic that branches */
-	spin_lock(&n->lock);
+	guard(spinlock)(&n->lock);
 	if (!n->dev || READ_ONCE(n->dev->state) == IBNBD_DEV_UNMAPPED ||
 	    !atomic_inc_unless_negative(&n->openers))
-		rc = -ENXIO;
-	spin_unlock(&n->lock);
-	return rc;
+		return -ENXIO;
+	return 0;
 }
 
 void ibnbd_clt_number_close(struct ibnbd_clt_number *n)
@@ -115,9 +111,8 @@ bool ibnbd_clt_number_claim(struct ibnbd_clt_number *n)
 
 void ibnbd_clt_number_leave(struct ibnbd_clt_number *n)
 {
-	spin_lock(&n->lock);
-	n->dev = NULL;
-	spin_unlock(&n->lock);
+	scoped_guard(spinlock, &n->lock)
+		n->dev = NULL;
 	complete_all(&n->deleted);
 }
 
