@@ -29,11 +29,10 @@ static struct device *ctl_device;
 
 static int ctl_add_disk(struct ibnbd_clt_dev *dev)
 {
-	int err;
+	int err = 0;
 
-	mutex_lock(&dev->lock);
-	err = ibnbd_clt_disk_alloc(dev);
-	mutex_unlock(&dev->lock);
+	scoped_guard(mutex, &dev->lock)
+		err = ibnbd_clt_disk_alloc(dev);
 	if (err)
 		return ibnbd_clt_refuse(
 			err,

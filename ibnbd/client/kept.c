@@ -64,10 +64,9 @@ int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib)
 		ibnbd_kept_pool_init(&pool->pool, segs, nr);
 	if (segs && pool->mem) {
 		/* The memory was allocated without this lock: a link that comes back needs it. */
-		mutex_lock(&s->lock);
+		guard(mutex)(&s->lock);
 		if (!s->pool)
 			swap(s->pool, pool);
-		mutex_unlock(&s->lock);
 	}
 	kept_free(pool);
 	return READ_ONCE(s->pool) ? 0 : -ENOMEM;

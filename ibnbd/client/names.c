@@ -127,9 +127,8 @@ int ibnbd_clt_names_claim(struct ibnbd_clt_dev *dev)
 
 void ibnbd_clt_names_forget(struct ibnbd_clt_dev *dev)
 {
-	mutex_lock(&ibnbd_clt_lock);
-	list_del(&dev->entry);
-	mutex_unlock(&ibnbd_clt_lock);
+	scoped_guard(mutex, &ibnbd_clt_lock)
+		list_del(&dev->entry);
 	ibnbd_clt_names_next_turn();
 }
 

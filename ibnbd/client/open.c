@@ -300,11 +300,10 @@ static void open_find_out(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_grant g;
 	const char *why;
-	bool doubt;
+	bool doubt = false;
 
-	mutex_lock(&dev->lock);
-	doubt = ibnbd_open_sm_in_doubt(dev->remote) && dev->state == IBNBD_DEV_UNMAPPED;
-	mutex_unlock(&dev->lock);
+	scoped_guard(mutex, &dev->lock)
+		doubt = ibnbd_open_sm_in_doubt(dev->remote) && dev->state == IBNBD_DEV_UNMAPPED;
 	if (doubt && open_ask(dev, &g, OPEN_CLOSE_MS, &why))
 		pr_warn("%s of session %s: the server has not said whether it has opened it; an older one may keep it until the session ends\n",
 			dev->map.device_path, dev->map.sessname);
@@ -427,7 +426,7 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_grant g;
 	const char *why;
-	bool itself;
+	bool itself = false;
 	int err;
 
 	if (mutex_lock_killable(&dev->open_lock))
@@ -442,9 +441,8 @@ int ibnbd_clt_open_remap(struct ibnbd_clt_dev *dev)
 				 ibnbd_clt_judge_word(err, why));
 		goto close;
 	}
-	mutex_lock(&dev->lock);
-	itself = g.gen == ibnbd_clt_link_gen(dev->sess) && ibnbd_clt_judge_itself(dev, &g);
-	mutex_unlock(&dev->lock);
+	scoped_guard(mutex, &dev->lock)
+		itself = g.gen == ibnbd_clt_link_gen(dev->sess) && ibnbd_clt_judge_itself(dev, &g);
 	if (itself) {
 		err = open_remap_judge(dev, &g);
 		goto unlock;

@@ -23,7 +23,7 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 	char why[IBNBD_CLT_REASON_LEN];
 	int hold;
 
-	mutex_lock(&dev->lock);
+	guard(mutex)(&dev->lock);
 	hold = ibnbd_clt_dev_hold_seconds(dev);
 	if (hold >= 0 && ibnbd_dev_sm_waits(dev->state) &&
 	    time_after_eq(jiffies, dev->held_since + secs_to_jiffies(hold))) {
@@ -31,7 +31,6 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 		ibnbd_clt_dev_say(dev, "hold=%d is over: %s", hold, why);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
 	}
-	mutex_unlock(&dev->lock);
 	memalloc_noio_restore(noio);
 }
 
@@ -64,7 +63,7 @@ void ibnbd_clt_recover_group_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, group_work);
 	unsigned int noio = memalloc_noio_save();
 
-	mutex_lock(&dev->lock);
+	guard(mutex)(&dev->lock);
 	/* The time may have been stopped while this work waited for the lock. */
 	if (ibnbd_dev_sm_group(dev->state, ibnbd_clt_group_another(dev)) == IBNBD_DEV_GROUP_WAIT &&
 	    time_after_eq(jiffies, dev->let_go_at)) {
@@ -73,7 +72,6 @@ void ibnbd_clt_recover_group_work(struct work_struct *work)
 				  dev->map.failfast, dev->map.group);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_LET_GO, NULL);
 	}
-	mutex_unlock(&dev->lock);
 	memalloc_noio_restore(noio);
 }
 
@@ -117,7 +115,7 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, sweep_work);
 	unsigned int noio = memalloc_noio_save();
 
-	mutex_lock(&dev->lock);
+	guard(mutex)(&dev->lock);
 	if (dev->state == IBNBD_DEV_OPEN)
 		ibnbd_clt_dev_replay(dev);
 	else if (dev->state == IBNBD_DEV_FAILFAST)
@@ -125,7 +123,6 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 	else if (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FENCED)
 		if (ibnbd_clt_dev_abort(dev))
 			queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
-	mutex_unlock(&dev->lock);
 	memalloc_noio_restore(noio);
 }
 

@@ -28,12 +28,11 @@
 static void remove_drain(struct ibnbd_clt_dev *dev)
 {
 	unsigned long end = jiffies + REMOVE_DRAIN;
-	bool busy;
+	bool busy = false;
 
 	for (;;) {
-		mutex_lock(&dev->lock);
-		busy = ibnbd_clt_dev_abort(dev);
-		mutex_unlock(&dev->lock);
+		scoped_guard(mutex, &dev->lock)
+			busy = ibnbd_clt_dev_abort(dev);
 		if (!busy)
 			return;
 		if (time_after(jiffies, end)) {

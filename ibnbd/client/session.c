@@ -197,9 +197,8 @@ static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_ma
 /* Off the list: the name is free. */
 static void session_forget(struct ibnbd_clt_session *s)
 {
-	mutex_lock(&ibnbd_clt_lock);
-	list_del(&s->entry);
-	mutex_unlock(&ibnbd_clt_lock);
+	scoped_guard(mutex, &ibnbd_clt_lock)
+		list_del(&s->entry);
 	ibnbd_clt_names_next_turn();
 	ibnbd_clt_link_forget_unclosed(s);
 	kfree(s);
@@ -282,9 +281,8 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 	if (!fresh)
 		return s;
 	err = session_start(s, m);
-	mutex_lock(&ibnbd_clt_lock);
-	s->state = err ? IBNBD_CLT_SESSION_CLOSING : IBNBD_CLT_SESSION_READY;
-	mutex_unlock(&ibnbd_clt_lock);
+	scoped_guard(mutex, &ibnbd_clt_lock)
+		s->state = err ? IBNBD_CLT_SESSION_CLOSING : IBNBD_CLT_SESSION_READY;
 	ibnbd_clt_names_next_turn();
 	if (!err)
 		return s;
@@ -295,13 +293,11 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 
 void ibnbd_clt_session_put(struct ibnbd_clt_session *s)
 {
-	mutex_lock(&ibnbd_clt_lock);
-	if (--s->users) {
-		mutex_unlock(&ibnbd_clt_lock);
-		return;
+	scoped_guard(mutex, &ibnbd_clt_lock) {
+		if (--s->users)
+			return;
+		s->state = IBNBD_CLT_SESSION_CLOSING;
 	}
-	s->state = IBNBD_CLT_SESSION_CLOSING;
-	mutex_unlock(&ibnbd_clt_lock);
 	session_stop(s);
 	pr_info("%s: closed\n", s->name);
 	session_forget(s);
