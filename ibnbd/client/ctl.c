@@ -118,12 +118,11 @@ put_module:
 static ssize_t map_device_store(struct device *d, struct device_attribute *attr, const char *buf,
 				size_t count)
 {
-	struct ibnbd_map *m __free(kfree) = NULL;
+	struct ibnbd_map *m __free(kfree) = kzalloc(sizeof(*m), GFP_KERNEL);
 	struct ibnbd_mapopt_err why;
 	int err;
 
 	ibnbd_clt_refuse_forget();
-	m = kzalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return -ENOMEM;
 	err = ibnbd_mapopt_parse(buf, count, m, &why);

@@ -42,17 +42,13 @@ static atomic_t number_count = ATOMIC_INIT(0);
 
 int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev)
 {
-	struct ibnbd_clt_number *n = kzalloc(sizeof(*n), GFP_KERNEL);
+	struct ibnbd_clt_number *n __free(kfree) = kzalloc(sizeof(*n), GFP_KERNEL);
 
 	if (!n)
 		return -ENOMEM;
 	n->index = ida_alloc(&number_ida, GFP_KERNEL);
-	if (n->index < 0) {
-		int err = n->index;
-
-		kfree(n);
-		return err;
-	}
+	if (n->index < 0)
+		return n->index;
 	n->taken = true;
 	n->dev = dev;
 	refcount_set(&n->ref, 1);
@@ -60,8 +56,8 @@ int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev)
 	init_completion(&n->deleted);
 	init_completion(&n->settled);
 	atomic_inc(&number_count);
-	dev->number = n;
 	WRITE_ONCE(dev->index, n->index);
+	dev->number = no_free_ptr(n);
 	return 0;
 }
 

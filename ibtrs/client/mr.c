@@ -68,11 +68,10 @@ static int mr_alloc_list(struct ib_mr **list, u32 n, struct ib_pd *pd, u32 pages
 static int mr_map_bounce(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_mrs *m = &path->mrs;
-	struct scatterlist *sg;
+	struct scatterlist *sg __free(kfree) = kcalloc(m->per_mr, sizeof(*sg), GFP_KERNEL);
 	u32 i, j, n;
 	int err = 0;
 
-	sg = kcalloc(m->per_mr, sizeof(*sg), GFP_KERNEL);
 	if (!sg)
 		return -ENOMEM;
 	for (i = 0; i < m->nr_bounce && !err; i++) {
@@ -88,7 +87,6 @@ static int mr_map_bounce(struct ibtrs_clt_path *path)
 		}
 		err = ibtrs_mr_map(m->bounce[i], sg, n, IBTRS_CLT_BOUNCE_SIZE);
 	}
-	kfree(sg);
 	return err;
 }
 

@@ -36,7 +36,7 @@ MODULE_PARM_DESC(acked_writes,
  */
 static int session_number_cpus(struct ibtrs_clt *clt)
 {
-	u16 *number = kcalloc(nr_cpu_ids, sizeof(*number), GFP_KERNEL);
+	u16 *number __free(kfree) = kcalloc(nr_cpu_ids, sizeof(*number), GFP_KERNEL);
 	u32 cpu, n = 0, later = 0;
 	bool own = true;
 
@@ -53,10 +53,8 @@ static int session_number_cpus(struct ibtrs_clt *clt)
 	for_each_possible_cpu(cpu)
 		if (number[cpu] == U16_MAX)
 			number[cpu] = later++ % clt->nr_cpus;
-	if (own)
-		kfree(number);
-	else
-		clt->cpu_number = number;
+	if (!own)
+		clt->cpu_number = no_free_ptr(number);
 	return 0;
 }
 

@@ -63,10 +63,8 @@ static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
 static int trial_map(struct ibtrs_clt_trial *trial)
 {
 	u32 n = DIV_ROUND_UP(trial->len, SZ_4K), i;
-	struct scatterlist *sg;
-	int err;
+	struct scatterlist *sg __free(kfree) = kcalloc(n, sizeof(*sg), GFP_KERNEL);
 
-	sg = kcalloc(n, sizeof(*sg), GFP_KERNEL);
 	if (!sg)
 		return -ENOMEM;
 	sg_init_table(sg, n);
@@ -75,9 +73,7 @@ static int trial_map(struct ibtrs_clt_trial *trial)
 		sg_dma_address(&sg[i]) = trial->buf.dma + TRIAL_PAGE;
 		sg_dma_len(&sg[i]) = SZ_4K;
 	}
-	err = ibtrs_mr_map(trial->mr, sg, n, SZ_4K);
-	kfree(sg);
-	return err;
+	return ibtrs_mr_map(trial->mr, sg, n, SZ_4K);
 }
 
 int ibtrs_clt_trial_prepare(struct ibtrs_clt_path *path)
