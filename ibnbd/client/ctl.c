@@ -136,15 +136,14 @@ static ssize_t map_device_store(struct device *d, struct device_attribute *attr,
 
 static ssize_t map_device_show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	const struct ibnbd_mapopt *opt;
-	size_t nr, i;
+	const struct ibnbd_mapopt *opt = ibnbd_mapopts;
+	size_t i;
 	int n;
 
 	n = sysfs_emit(
 		buf,
 		"Usage: echo \"sessname=NAME path=[SRC,]DST device_path=PATH [key=value] ...\" > map_device\n");
-	opt = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
 		n += sysfs_emit_at(buf, n, "%s=%s: %s\n", opt[i].key, opt[i].words ?: opt[i].value,
 				   opt[i].help);
 	return n;

@@ -13,7 +13,7 @@
 
 #define MAPOPT_SHOWN	32	/* bytes of the user's text that a message repeats */
 
-static const struct ibnbd_mapopt mapopt_rows[] = {
+const struct ibnbd_mapopt ibnbd_mapopts[IBNBD_MAPOPT_COUNT] = {
 #define MAPOPT_ROW(_field, _key, _alias, _kind, _min, _max, _def, _flags, _words,	\
 		   _value, _help)						\
 	[IBNBD_OPT_##_field] = {								\
@@ -34,15 +34,9 @@ struct mapopt_span {
 	size_t len;
 };
 
-const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count)
-{
-	*count = ARRAY_SIZE(mapopt_rows);
-	return mapopt_rows;
-}
-
 bool ibnbd_mapopt_in_range(enum ibnbd_mapopt_id id, int value)
 {
-	return value >= mapopt_rows[id].min && value <= mapopt_rows[id].max;
+	return value >= ibnbd_mapopts[id].min && value <= ibnbd_mapopts[id].max;
 }
 
 __printf(5, 6) static int mapopt_refuse(struct ibnbd_mapopt_err *err, int rc, size_t pos,
@@ -85,9 +79,9 @@ static const struct ibnbd_mapopt *mapopt_find(struct mapopt_span key)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++)
-		if (mapopt_is(key, mapopt_rows[i].key) || mapopt_is(key, mapopt_rows[i].alias))
-			return &mapopt_rows[i];
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
+		if (mapopt_is(key, ibnbd_mapopts[i].key) || mapopt_is(key, ibnbd_mapopts[i].alias))
+			return &ibnbd_mapopts[i];
 	return NULL;
 }
 
@@ -100,8 +94,8 @@ static const char *mapopt_nearest(struct mapopt_span w)
 
 	if (w.len < 2)
 		return NULL;
-	for (i = 0; i < 2 * ARRAY_SIZE(mapopt_rows); i++) {
-		name = i % 2 ? mapopt_rows[i / 2].alias : mapopt_rows[i / 2].key;
+	for (i = 0; i < 2 * IBNBD_MAPOPT_COUNT; i++) {
+		name = i % 2 ? ibnbd_mapopts[i / 2].alias : ibnbd_mapopts[i / 2].key;
 		d = name ? ibnbd_nearest_distance(w.s, w.len, name) : best;
 		if (d < best) {
 			best = d;
@@ -152,7 +146,7 @@ static int mapopt_word_index(const char *words, struct mapopt_span v)
 
 int ibnbd_mapopt_word(enum ibnbd_mapopt_id id, int value, char *buf, size_t size)
 {
-	const char *words = (unsigned int)id < IBNBD_MAPOPT_COUNT ? mapopt_rows[id].words : NULL;
+	const char *words = (unsigned int)id < IBNBD_MAPOPT_COUNT ? ibnbd_mapopts[id].words : NULL;
 
 	while (words && value > 0) {
 		words = strchr(words, '|');
@@ -317,7 +311,7 @@ static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, size_t pos
 static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struct mapopt_span v,
 			size_t pos, struct ibnbd_mapopt_err *err)
 {
-	unsigned int id = (unsigned int)(o - mapopt_rows);
+	unsigned int id = (unsigned int)(o - ibnbd_mapopts);
 	void *field = (char *)m + o->offset;
 	int rc;
 
@@ -347,7 +341,7 @@ static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struc
 static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, size_t pos,
 		       struct ibnbd_mapopt_err *err)
 {
-	const struct ibnbd_mapopt *access = &mapopt_rows[IBNBD_OPT_access_mode];
+	const struct ibnbd_mapopt *access = &ibnbd_mapopts[IBNBD_OPT_access_mode];
 	const struct ibnbd_mapopt *o = mapopt_find(w);
 
 	if (mapopt_word_index(access->words, w) >= 0)
@@ -403,9 +397,10 @@ void ibnbd_mapopt_init(struct ibnbd_map *m)
 	size_t i;
 
 	memset(m, 0, sizeof(*m));
-	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++)
-		if (mapopt_rows[i].kind == IBNBD_KIND_INT || mapopt_rows[i].kind == IBNBD_KIND_WORD)
-			*(int *)((char *)m + mapopt_rows[i].offset) = mapopt_rows[i].def;
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
+		if (ibnbd_mapopts[i].kind == IBNBD_KIND_INT ||
+		    ibnbd_mapopts[i].kind == IBNBD_KIND_WORD)
+			*(int *)((char *)m + ibnbd_mapopts[i].offset) = ibnbd_mapopts[i].def;
 }
 
 int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value,
@@ -426,10 +421,10 @@ int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(mapopt_rows); i++)
-		if (mapopt_rows[i].flags & IBNBD_OPT_REQUIRED && !ibnbd_map_given(m, i))
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
+		if (ibnbd_mapopts[i].flags & IBNBD_OPT_REQUIRED && !ibnbd_map_given(m, i))
 			return mapopt_refuse(err, -EINVAL, 0, 0, "%s=%s is missing",
-					     mapopt_rows[i].key, mapopt_rows[i].value);
+					     ibnbd_mapopts[i].key, ibnbd_mapopts[i].value);
 	if (m->reconnect_delay_ms > m->reconnect_max_ms)
 		return mapopt_refuse(err, -EINVAL, 0, 0,
 				     "reconnect_delay_ms (%d) is above reconnect_max_ms (%d)",

@@ -214,7 +214,7 @@ struct ibnbd_mapopt {
 	u16 offset, size;	/* of the field in struct ibnbd_map */
 };
 
-const struct ibnbd_mapopt *ibnbd_mapopt_table(size_t *count);
+extern const struct ibnbd_mapopt ibnbd_mapopts[IBNBD_MAPOPT_COUNT];
 
 /* Is @value in the range of an INT option? */
 bool ibnbd_mapopt_in_range(enum ibnbd_mapopt_id id, int value);

@@ -70,14 +70,13 @@ static void fresh(struct maps_entry *e, const char *session)
 /* Do both map the same, apart from what a session has in common? */
 static void same_device(const struct maps_entry *a, const struct maps_entry *b)
 {
-	const struct ibnbd_mapopt *o;
-	size_t nr, i;
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
+	size_t i;
 
 	MUST(a && b);
 	MUST(!strcmp(a->map.device_path, b->map.device_path));
 	MUST(!strcmp(a->map.sessname, b->map.sessname));
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
 		if (!(IBNBD_SESSION_OPTS & 1u << i) &&
 		    (o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD))
 			MUST(maps_same_value(&a->map, &b->map, i));

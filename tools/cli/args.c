@@ -198,14 +198,12 @@ static int args_unknown_option(const struct cmd *c, const char *word, size_t len
 	char *name __free(free) = say_fmt("%.*s", (int)len, word);
 	const char *near = NULL;
 	unsigned int best = 3;
-	size_t nr;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
 
 	for (int i = 0; i < CMD_NR_OPTIONS; i++)
 		if (args_has(c, i))
 			say_nearer(name, cmd_options[i].name, &best, &near);
-	for (size_t i = 0; c->flags & CMD_MAPOPTS && i < nr; i++)
-		say_nearer(name, o[i].key, &best, &near);
+	for (size_t i = 0; c->flags & CMD_MAPOPTS && i < IBNBD_MAPOPT_COUNT; i++)
+		say_nearer(name, ibnbd_mapopts[i].key, &best, &near);
 	if (near)
 		say_error(SAY_USAGE, "%s: no option --%s, did you mean --%s?", c->name, name, near);
 	else

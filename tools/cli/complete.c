@@ -73,8 +73,6 @@ static bool complete_takes_value(int option)
 static void complete_table_lines(void)
 {
 	const struct cmd *c;
-	size_t n;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
 
 	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
 		printf("%s|%s|", c->name, complete_kinds[c->what]);
@@ -82,8 +80,8 @@ static void complete_table_lines(void)
 			if ((c->options | CMD_COMMON) & (uint64_t)1 << j)
 				printf("--%s%s ", cmd_options[j].name,
 				       complete_takes_value(j) ? "=" : "");
-		for (size_t k = 0; c->flags & CMD_MAPOPTS && k < n; k++)
-			printf("--%s= ", o[k].key);
+		for (size_t k = 0; c->flags & CMD_MAPOPTS && k < IBNBD_MAPOPT_COUNT; k++)
+			printf("--%s= ", ibnbd_mapopts[k].key);
 		putchar('\n');
 	}
 }
@@ -194,8 +192,6 @@ static void complete_fish_when(const char *name)
 static void complete_fish(void)
 {
 	const struct cmd *c;
-	size_t n, k;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&n);
 
 	printf("# fish completion for ibnbd; made by `ibnbd complete fish`\n"
 	       "complete -c ibnbd -f\n");
@@ -229,10 +225,10 @@ static void complete_fish(void)
 			complete_quoted(cmd_options[j].help, false);
 			printf("'\n");
 		}
-		for (k = 0; c->flags & CMD_MAPOPTS && k < n; k++) {
+		for (size_t k = 0; c->flags & CMD_MAPOPTS && k < IBNBD_MAPOPT_COUNT; k++) {
 			complete_fish_when(c->name);
-			printf(" -l %s -r -d '", o[k].key);
-			complete_quoted(o[k].help, false);
+			printf(" -l %s -r -d '", ibnbd_mapopts[k].key);
+			complete_quoted(ibnbd_mapopts[k].help, false);
 			printf("'\n");
 		}
 	}

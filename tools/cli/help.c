@@ -39,11 +39,10 @@ static void help_wrap(const char *text)
 static void help_mapopts(void)
 {
 	char left[80];
-	size_t nr, i;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
 
 	printf("\nOptions of the mapping, as --KEY VALUE or KEY=VALUE:\n");
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < IBNBD_MAPOPT_COUNT; i++) {
 		snprintf(left, sizeof(left), "%s=%s", o[i].key, o[i].value);
 		printf("  %-28s %s\n", left, o[i].help);
 	}

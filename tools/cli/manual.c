@@ -63,10 +63,9 @@ static void manual_options(void)
 /* @fields: false leaves out the keys that are words of their own in a line of maps.conf. */
 static void manual_grammar(bool fields)
 {
-	size_t nr, i;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < IBNBD_MAPOPT_COUNT; i++) {
 		if (!fields &&
 		    (i == IBNBD_OPT_sessname || i == IBNBD_OPT_device_path || i == IBNBD_OPT_name))
 			continue;

@@ -108,8 +108,8 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 {
 	const struct state_dev *d = state_dev_of(s, e->map.sessname, e->map.device_path);
 	char text[IBTRS_PATH_STR_MAX], word[32];
-	const struct ibnbd_mapopt *o;
-	size_t nr, i, line, col;
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
+	size_t i, line, col;
 
 	maps_place(m, e->line, &line, &col);
 	json_object(j, NULL);
@@ -127,8 +127,7 @@ static void maps_show_json(struct json *j, const struct maps *m, struct state *s
 	for (i = 0; i < e->nr_hosts; i++)
 		json_text(j, NULL, e->host[i]);
 	json_end(j);
-	o = ibnbd_mapopt_table(&nr);
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++) {
 		const void *field = (const char *)&e->map + o[i].offset;
 
 		if (o[i].kind == IBNBD_KIND_INT) {

@@ -3,13 +3,13 @@
 
 int mapopt_format(const struct ibnbd_map *m, char *buf, size_t size)
 {
-	size_t nr, n = 0;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
+	size_t n = 0;
 	char text[IBTRS_PATH_STR_MAX];
 
 	if (size)
 		buf[0] = 0;
-	for (size_t i = 0; i < nr; i++, o++) {
+	for (size_t i = 0; i < IBNBD_MAPOPT_COUNT; i++, o++) {
 		const void *field = (const char *)m + o->offset;
 		const char *value = text;
 		unsigned int times = ibnbd_map_given(m, i);

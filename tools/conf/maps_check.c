@@ -57,8 +57,9 @@ static void check_device(struct maps *m, struct maps_entry *e, const struct maps
 
 /* Both lines must give the option, with the same value. */
 static void check_session_key(struct maps *m, struct maps_entry *e, const struct maps_entry *before,
-			      const struct ibnbd_mapopt *o, enum ibnbd_mapopt_id id)
+			      enum ibnbd_mapopt_id id)
 {
+	const char *key = ibnbd_mapopts[id].key;
 	char *where __free(free) = NULL;
 
 	if (maps_same_value(&e->map, &before->map, id))
@@ -67,13 +68,12 @@ static void check_session_key(struct maps *m, struct maps_entry *e, const struct
 	if (!ibnbd_map_given(&e->map, id) || !ibnbd_map_given(&before->map, id)) {
 		maps_warn(
 			m, e->session_at,
-			say_fmt("%s of session %s is said here or in %s, not in both", o->key,
+			say_fmt("%s of session %s is said here or in %s, not in both", key,
 				e->map.sessname, where),
 			say_dup("it belongs to the session, and whichever line comes first opens it"));
 	} else {
 		maps_bad(m, e, e->session_at,
-			 say_fmt("%s of session %s is another one in %s", o->key, e->map.sessname,
-				 where),
+			 say_fmt("%s of session %s is another one in %s", key, e->map.sessname, where),
 			 say_dup("it belongs to the session: say the same in all its lines"));
 	}
 }
@@ -81,14 +81,12 @@ static void check_session_key(struct maps *m, struct maps_entry *e, const struct
 static void check_session(struct maps *m, struct maps_entry *e, const struct maps_entry *before)
 {
 	char *where __free(free) = NULL;
-	size_t nr, i;
-	const struct ibnbd_mapopt *table = ibnbd_mapopt_table(&nr);
 
 	if (before->bad || e->bad || !check_same_session(e, before))
 		return;
-	for (i = 0; i < nr; i++)
+	for (size_t i = 0; i < IBNBD_MAPOPT_COUNT; i++)
 		if (IBNBD_SESSION_OPTS & 1u << i)
-			check_session_key(m, e, before, &table[i], i);
+			check_session_key(m, e, before, i);
 	if (!e->bad && (e->map.nr_poll_queues || before->map.nr_poll_queues)) {
 		where = maps_where(m, before->line);
 		maps_bad(m, e, e->session_at,

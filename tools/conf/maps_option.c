@@ -238,10 +238,9 @@ static void option_grammar(struct maps *m, struct maps_entry *e, const struct op
 
 const struct ibnbd_mapopt *maps_grammar(const char *key)
 {
-	size_t nr;
-	const struct ibnbd_mapopt *o, *rows = ibnbd_mapopt_table(&nr);
+	const struct ibnbd_mapopt *o;
 
-	for (o = rows; o < rows + nr; o++)
+	for (o = ibnbd_mapopts; o < ibnbd_mapopts + IBNBD_MAPOPT_COUNT; o++)
 		if (!say_distance(key, o->key) || (o->alias && !say_distance(key, o->alias)))
 			return o;
 	return NULL;
@@ -270,23 +269,19 @@ bool maps_is_option(const char *word)
 /* Which word of a line it is: then it is no option. NULL: it is one. */
 static const char *option_field(const struct ibnbd_mapopt *o)
 {
-	size_t nr;
-	size_t id = o ? (size_t)(o - ibnbd_mapopt_table(&nr)) : IBNBD_MAPOPT_COUNT;
-
-	return id == IBNBD_OPT_name ? "first" :
-	       id == IBNBD_OPT_device_path ? "second" :
-	       id == IBNBD_OPT_sessname ? "third" : NULL;
+	return o == &ibnbd_mapopts[IBNBD_OPT_name] ? "first" :
+	       o == &ibnbd_mapopts[IBNBD_OPT_device_path] ? "second" :
+	       o == &ibnbd_mapopts[IBNBD_OPT_sessname] ? "third" : NULL;
 }
 
 static char *option_unknown_hint(const char *key)
 {
 	unsigned int best = (unsigned int)strlen(key) / 3 + 1;
-	size_t nr;
-	const struct ibnbd_mapopt *o, *rows = ibnbd_mapopt_table(&nr), *found;
+	const struct ibnbd_mapopt *o, *found;
 	const char *near = NULL, *from;
 	char *words __free(free) = NULL, *p;
 
-	for (o = rows; o < rows + nr; o++) {
+	for (o = ibnbd_mapopts; o < ibnbd_mapopts + IBNBD_MAPOPT_COUNT; o++) {
 		if (option_field(o))
 			continue;
 		say_nearer(key, o->key, &best, &near);

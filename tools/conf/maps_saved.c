@@ -244,12 +244,12 @@ static void saved_keep(struct maps_entry *e, const struct maps_entry *old)
 /* Does a person's line mean the same? It need not name sources of paths that are resolved. */
 static bool saved_same_meaning(const struct maps_entry *a, const struct maps_entry *e)
 {
-	size_t nr, i, paths = a->map.nr_paths + a->nr_hosts;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
+	size_t i, paths = a->map.nr_paths + a->nr_hosts;
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
 	bool same = !a->bad && !strcmp(a->map.sessname, e->map.sessname) &&
 		    !strcmp(a->map.device_path, e->map.device_path);
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
 		if (o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD ||
 		    o[i].kind == IBNBD_KIND_KEY)
 			same &= maps_same_value(&a->map, &e->map, i);

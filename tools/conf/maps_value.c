@@ -58,8 +58,7 @@ bool maps_size(const char *s, int64_t *bytes)
 bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
 		     enum ibnbd_mapopt_id id)
 {
-	size_t nr;
-	const struct ibnbd_mapopt *o = &ibnbd_mapopt_table(&nr)[id];
+	const struct ibnbd_mapopt *o = &ibnbd_mapopts[id];
 	const char *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
 
 	return o->kind == IBNBD_KIND_INT || o->kind == IBNBD_KIND_WORD ?
@@ -68,10 +67,9 @@ bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
 
 void maps_take_values(struct ibnbd_map *to, const struct ibnbd_map *from, uint32_t opts)
 {
-	size_t nr;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
 
-	for (size_t id = 0; id < nr; id++)
+	for (size_t id = 0; id < IBNBD_MAPOPT_COUNT; id++)
 		if (opts & 1u << id)
 			memcpy((char *)to + o[id].offset, (const char *)from + o[id].offset,
 			       o[id].size);

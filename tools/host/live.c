@@ -14,12 +14,11 @@
 static int live_text(struct ibnbd_map *map, enum ibnbd_mapopt_id id, const char *value)
 {
 	struct ibnbd_mapopt_err err;
-	size_t nr;
 
 	if (!value)
 		return 0;
 	map->given &= ~(1u << id);
-	return ibnbd_mapopt_set(map, ibnbd_mapopt_table(&nr)[id].key, value, &err);
+	return ibnbd_mapopt_set(map, ibnbd_mapopts[id].key, value, &err);
 }
 
 static int live_number(struct ibnbd_map *map, enum ibnbd_mapopt_id id, int64_t value)
@@ -172,10 +171,9 @@ int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, 
 
 void live_terse(struct ibnbd_map *map, uint32_t said)
 {
-	size_t nr, i;
-	const struct ibnbd_mapopt *o = ibnbd_mapopt_table(&nr);
+	const struct ibnbd_mapopt *o = ibnbd_mapopts;
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < IBNBD_MAPOPT_COUNT; i++) {
 		const char *field = (const char *)map + o[i].offset;
 
 		if ((o[i].kind == IBNBD_KIND_INT || o[i].kind == IBNBD_KIND_WORD) &&
