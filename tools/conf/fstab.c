@@ -74,30 +74,30 @@ static bool fstab_upon_ours(const char *kname, int depth)
 	return ours;
 }
 
-/*
- * The source without quotes, as mount and systemd read it: the value of a tag may stand in single
- * or double quotes. Allocated.
- */
-static char *fstab_unquoted(const char *source)
+/* Does the text stand in quotes, single or double? */
+static bool fstab_quoted(const char *s)
 {
-	const char *eq = strchr(source, '='), *v = eq ? eq + 1 : NULL;
-	size_t len = v ? strlen(v) : 0;
+	size_t len = strlen(s);
 
-	if (*source == '/' || len < 2 || (*v != '"' && *v != '\'') || v[len - 1] != *v)
-		return say_dup(source);
-	return say_fmt("%.*s%.*s", (int)(v - source), source, (int)len - 2, v + 1);
+	return len > 1 && (*s == '"' || *s == '\'') && s[len - 1] == *s;
 }
 
-/* Does the value of a tag begin with a quote that is not closed, or closed by the other kind? */
-static bool fstab_half_quoted(const char *source)
+/* The value of a tag, "" of a path. */
+static const char *fstab_value(const char *source)
 {
-	const char *v = strchr(source, '=');
-	size_t len;
+	const char *eq = *source == '/' ? NULL : strchr(source, '=');
 
-	if (*source == '/' || !v++ || (*v != '"' && *v != '\''))
-		return false;
-	len = strlen(v);
-	return len < 2 || v[len - 1] != *v;
+	return eq ? eq + 1 : "";
+}
+
+/* The source without quotes around a value, as mount and systemd read it. Allocated. */
+static char *fstab_unquoted(const char *source)
+{
+	const char *v = fstab_value(source);
+
+	return fstab_quoted(v) ? say_fmt("%.*s%.*s", (int)(v - source), source, (int)strlen(v) - 2,
+					 v + 1) :
+				 say_dup(source);
 }
 
 /* Remove doubled slashes and `.` from a path, as mount and systemd ignore them. In place. */
@@ -117,19 +117,6 @@ static void fstab_plain_path(char *path)
 			*to++ = *s++;
 	}
 	*to = 0;
-}
-
-/*
- * If the whole source stands in quotes, the source without them, allocated; else NULL. The quotes
- * are read as part of the name, and no disk has such a name.
- */
-static char *fstab_wholly_quoted(const char *source)
-{
-	size_t len = strlen(source);
-
-	if (len < 2 || (*source != '"' && *source != '\'') || source[len - 1] != *source)
-		return NULL;
-	return say_fmt("%.*s", (int)len - 2, source + 1);
 }
 
 #define FSTAB_UUIDS	"/dev/disk/by-uuid/"
@@ -294,8 +281,10 @@ static void fstab_line(struct fstab *t, size_t file, const char *source, const c
 		       const char *options, const char *key)
 {
 	const struct maps_at at = { file, SIZE_MAX, 0 };
-	char *inner __free(free) = fstab_wholly_quoted(source),
-	     *plain = fstab_unquoted(inner ? inner : source);
+	const char *value = fstab_value(source);
+	bool whole = fstab_quoted(source);
+	char *inner __free(free) = say_fmt("%.*s", (int)strlen(source) - 2 * whole, source + whole),
+	     *plain = fstab_unquoted(inner);
 	struct fstab_use use = {
 		.file = say_dup(t->said->files[file].path), .source = plain,
 		.target = say_dup(target),
@@ -304,14 +293,14 @@ static void fstab_line(struct fstab *t, size_t file, const char *source, const c
 	};
 
 	fstab_plain_path(plain);
-	if (fstab_half_quoted(source))
+	if ((*value == '"' || *value == '\'') && !fstab_quoted(value))
 		maps_warn(
 			t->said, at,
 			say_fmt("%s: the quote in %s is not closed by the same, and nothing has such a name",
 				target, source),
 			say_dup("TAG=\"value\", or without quotes"));
 	if (fstab_ours(t->m, plain)) {
-		if (inner)
+		if (whole)
 			maps_warn(
 				t->said, at,
 				say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name",
