@@ -44,7 +44,7 @@ static double run_now(void)
 static void *run_ready(void *unused)
 {
 	sleep(RUN_FIRST_WAIT);
-	notify_send("READY=1", 7);
+	notify_systemd("READY=1");
 	return NULL;
 }
 
@@ -55,7 +55,7 @@ static void run_ready_later(void)
 	if (!pthread_create(&thread, NULL, run_ready, NULL))
 		pthread_detach(thread);
 	else
-		notify_send("READY=1", 7);	/* no memory: too early is better than never */
+		notify_systemd("READY=1");	/* no memory: too early is better than never */
 }
 
 /* The name in the instance of a unit: systemd's %I turns '-' into '/', and no name has a '/'. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,22 +31,15 @@ bool notify_on(void)
 	return notify_fd >= 0;
 }
 
-void notify_send(const char *text, size_t len)
-{
-	if (notify_fd >= 0 && sendto(notify_fd, text, len, MSG_NOSIGNAL,
-				     (struct sockaddr *)&notify_to, notify_to_len) < 0)
-		return;		/* systemd does not listen: no error of ours */
-}
-
 void notify_systemd(const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (n > 0)
-		notify_send(text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	if (notify_fd >= 0 && sendto(notify_fd, text, strlen(text), MSG_NOSIGNAL,
+				     (struct sockaddr *)&notify_to, notify_to_len) < 0)
+		return;		/* systemd does not listen: no error of ours */
 }

@@ -7,12 +7,11 @@
 #define TOOLS_NOTIFY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Call it once, before the others. */
 void notify_open(void);
 bool notify_on(void);
-void notify_send(const char *text, size_t len);
+/* Needs no memory. A text of more than 511 bytes is cut. */
 void notify_systemd(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif
