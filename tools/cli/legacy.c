@@ -9,6 +9,7 @@
  * exception: a plain `list` also accepts json, csv, noheaders and columns of that tool, because a
  * list changes nothing.
  */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd/cmd.h"
@@ -16,25 +17,17 @@
 
 enum legacy_object { LEGACY_NONE, LEGACY_DEVICE, LEGACY_SESSION, LEGACY_PATH };
 
-static bool legacy_is(const char *word, const char *const *names)
+/* @words: "@(one|another)" */
+static bool legacy_is(const char *word, const char *words)
 {
-	for (; *names; names++)
-		if (!strcmp(word, *names))
-			return true;
-	return false;
+	return !fnmatch(words, word, FNM_EXTMATCH);
 }
-
-static const char *const legacy_client[] = { "client", "clt", "cli", NULL };
-static const char *const legacy_server[] = { "server", "serv", "srv", NULL };
 
 static enum legacy_object legacy_object(const char *word)
 {
-	static const char *const device[] = { "device", "devices", "dev", "devs", NULL };
-	static const char *const session[] = { "session", "sessions", "sess", NULL };
-	static const char *const path[] = { "path", "paths", NULL };
-
-	return legacy_is(word, device) ? LEGACY_DEVICE : legacy_is(word, session) ? LEGACY_SESSION :
-	       legacy_is(word, path) ? LEGACY_PATH : LEGACY_NONE;
+	return legacy_is(word, "@(device|devices|dev|devs)") ? LEGACY_DEVICE :
+	       legacy_is(word, "@(session|sessions|sess)") ? LEGACY_SESSION :
+	       legacy_is(word, "@(path|paths)") ? LEGACY_PATH : LEGACY_NONE;
 }
 
 /* Translates a verb of the rnbd tool to our command; NULL = we have no such command. */
@@ -46,7 +39,6 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 		const char *verb, *ours;
 	} table[] = {
 		{ false, LEGACY_DEVICE, "list", "list" },
-		{ false, LEGACY_DEVICE, "show", "show" },
 		{ false, LEGACY_DEVICE, "map", "map" },
 		{ false, LEGACY_DEVICE, "unmap", "unmap" },
 		{ false, LEGACY_DEVICE, "remap", "remap" },
@@ -54,11 +46,9 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 		{ false, LEGACY_DEVICE, "recover", "remap" },
 		{ false, LEGACY_SESSION, "list", "session list" },
 		{ false, LEGACY_SESSION, "remap", "remap" },
-		{ false, LEGACY_SESSION, "show", "show" },
 		{ false, LEGACY_SESSION, "reconnect", "session reconnect" },
 		{ false, LEGACY_SESSION, "recover", "session reconnect" },
 		{ false, LEGACY_PATH, "list", "path list" },
-		{ false, LEGACY_PATH, "show", "show" },
 		{ false, LEGACY_PATH, "disconnect", "path disconnect" },
 		{ false, LEGACY_PATH, "reconnect", "path reconnect" },
 		{ false, LEGACY_PATH, "recover", "path reconnect" },
@@ -68,16 +58,15 @@ static const char *legacy_command(bool server, enum legacy_object object, const 
 		{ false, LEGACY_PATH, "remove", "path remove" },
 		{ false, LEGACY_PATH, "policy", "path policy" },
 		{ true, LEGACY_DEVICE, "list", "server list" },
-		{ true, LEGACY_DEVICE, "show", "show" },
 		{ true, LEGACY_DEVICE, "close", "server close" },
 		{ true, LEGACY_SESSION, "list", "session list" },
-		{ true, LEGACY_SESSION, "show", "show" },
 		{ true, LEGACY_SESSION, "disconnect", "server disconnect" },
 		{ true, LEGACY_PATH, "list", "path list" },
-		{ true, LEGACY_PATH, "show", "show" },
 		{ true, LEGACY_PATH, "disconnect", "server disconnect" },
 	};
 
+	if (object != LEGACY_NONE && !strcmp(verb, "show"))
+		return "show";
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (table[i].server == server && table[i].object == object &&
 		    !strcmp(table[i].verb, verb))
@@ -102,8 +91,6 @@ static const char *legacy_option(const char *word, bool list, bool bare)
 		{ "help", "--help" },
 		{ "B", "--bytes" },
 	};
-	static const char *const ignored[] = { "term", "notree", "nototals", "K", "M", "G",
-					       "T",    "P",	 "E",	     NULL };
 	size_t i, nr = bare ? 3 : ARRAY_SIZE(table);
 
 	if (list && !bare && !strcmp(word, "all"))
@@ -111,7 +98,7 @@ static const char *legacy_option(const char *word, bool list, bool bare)
 	for (i = 0; i < nr; i++)
 		if (!strcmp(word, table[i].word))
 			return table[i].ours;
-	return !bare && legacy_is(word, ignored) ? "" : NULL;
+	return !bare && legacy_is(word, "@(term|notree|nototals|[KMGTPE])") ? "" : NULL;
 }
 
 /* Translates -s and -d of the rnbd tool, which are allowed only before its first word. */
@@ -236,13 +223,11 @@ struct legacy {
 
 static bool legacy_recognise(struct legacy *l, int nr, const char **in, int first)
 {
-	static const char *const only_theirs[] = { "delete", "readd", "recover",
-						   "remap",  "show",  NULL };
 	bool noun, same;
 	int i = first;
 
-	if (i < nr && (legacy_is(in[i], legacy_client) || legacy_is(in[i], legacy_server))) {
-		l->server = legacy_is(in[i], legacy_server);
+	l->server = i < nr && legacy_is(in[i], "@(server|serv|srv)");
+	if (l->server || (i < nr && legacy_is(in[i], "@(client|clt|cli)"))) {
 		l->context = true;
 		i++;
 	}
@@ -260,7 +245,7 @@ static bool legacy_recognise(struct legacy *l, int nr, const char **in, int firs
 	 */
 	same = !l->context &&
 	       (!noun || !strcmp(in[first], "path") || !strcmp(in[first], "session")) &&
-	       !legacy_is(in[i], only_theirs);
+	       !legacy_is(in[i], "@(delete|readd|recover|remap|show)");
 	if (same && !l->list)
 		return false;
 	l->bare = same;
