@@ -84,23 +84,14 @@ static bool option_value_ok(const struct maps_option *o, const char *v, int64_t 
 	}
 }
 
-static const char *option_value_help(const struct maps_option *o)
-{
-	switch (o->kind) {
-	case MAPS_SPAN:
-		return "a time is expected: 90s, 5min, 2h or infinity";
-	case MAPS_SIZE:
-		return "a size is expected: bytes, or with K, M, G, T, P";
-	case MAPS_NUMBER:
-		return "a number of KiB is expected, at most 1048576";
-	case MAPS_LINK:
-		return "a name below /dev/ibnbd is expected, of letters, digits and ./_-+:@=; no part begins with '.', the first not with by-, none ends with -part1 and the like, which are partitions";
-	case MAPS_UNIT:
-		return "the whole name of a unit is expected: foo.service";
-	default:
-		return "letters, digits and ._-@:\\ are possible";
-	}
-}
+static const char *const option_expected[] = {
+	[MAPS_SPAN] = "a time is expected: 90s, 5min, 2h or infinity",
+	[MAPS_SIZE] = "a size is expected: bytes, or with K, M, G, T, P",
+	[MAPS_NUMBER] = "a number of KiB is expected, at most 1048576",
+	[MAPS_LINK] = "a name below /dev/ibnbd is expected, of letters, digits and ./_-+:@=; no part begins with '.', the first not with by-, none ends with -part1 and the like, which are partitions",
+	[MAPS_UNIT] = "the whole name of a unit is expected: foo.service",
+	[MAPS_WORD] = "letters, digits and ._-@:\\ are possible",
+};
 
 static void option_own(struct maps *m, struct maps_entry *e, const struct option_word *w, int id,
 		       bool defaults)
@@ -125,7 +116,7 @@ static void option_own(struct maps *m, struct maps_entry *e, const struct option
 	} else if (!flag && !option_value_ok(o, w->value, &e->number[id])) {
 		maps_bad(m, e, option_value_at(w, 0, 0),
 			 say_fmt("%s: \"%s\" is not possible", o->key, w->value),
-			 say_dup(option_value_help(o)));
+			 say_dup(option_expected[o->kind]));
 	} else {
 		e->given |= 1u << id;
 		e->text[id] = flag ? NULL : say_dup(w->value);
@@ -279,7 +270,7 @@ static char *option_unknown_hint(const char *key)
 	unsigned int best = (unsigned int)strlen(key) / 3 + 1;
 	const struct ibnbd_mapopt *o, *found;
 	const char *near = NULL, *from;
-	char *words __free(free) = NULL, *p;
+	char *words __free(free) = NULL;
 
 	for (o = ibnbd_mapopts; o < ibnbd_mapopts + IBNBD_MAPOPT_COUNT; o++) {
 		if (option_field(o))
@@ -300,9 +291,8 @@ static char *option_unknown_hint(const char *key)
 	if (!found->words)
 		return say_fmt("did you mean \"%s=\"?", near);
 	/* "a:b|c" -> "a, c": the synonyms would only confuse. */
-	words = say_alloc(2 * strlen(found->words) + 1);
-	for (p = words, from = found->words; *from; from += *from == '|') {
-		p += sprintf(p, "%s%.*s", p > words ? ", " : "", (int)strcspn(from, ":|"), from);
+	for (from = found->words; *from; from += *from == '|') {
+		say_append(&words, "%s%.*s", words ? ", " : "", (int)strcspn(from, ":|"), from);
 		from += strcspn(from, "|");
 	}
 	return say_fmt("did you mean \"%s=\"?  known values: %s", near, words);
