@@ -4,6 +4,7 @@
  * every field of the set, whatever -o says: its readers pick fields themselves, and a document
  * always has the same shape.
  */
+#include <fnmatch.h>
 #include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ char *table_size(int64_t n, bool bytes)
 	return say_fmt("%.1f%c", d, units[u]);
 }
 
-char *table_time(int64_t ns)
+static char *table_time(int64_t ns)
 {
 	if (ns == SYSFS_UNKNOWN || ns <= 0)
 		return say_dup("-");
@@ -259,20 +260,14 @@ static const void **table_rows(const struct table_view *v, const void *objects, 
 
 static const char *table_colour(const struct state_field *c, const char *cell)
 {
-	if (strcmp(c->key, "state") && strcmp(c->key, "state_detail") &&
-	    strcmp(c->key, "path_states"))
+	if (!strcmp(c->key, "path_states"))
+		return strchr(cell, '_') ? "red" : NULL;
+	if (fnmatch("state@(|_detail)", c->key, FNM_EXTMATCH))
 		return NULL;
-	if (!strcmp(cell, "open") || !strcmp(cell, "connected") || !strcmp(cell, "up") ||
-	    !strcmp(cell, "-") || (!strncmp(cell, "up ", 3) && strncmp(cell, "up marginal", 11)))
-		return NULL;
-	if (!strcmp(cell, "held") || !strcmp(cell, "failfast") || !strcmp(cell, "degraded") ||
-	    !strncmp(cell, "connecting", 10) || !strncmp(cell, "up marginal", 11) ||
-	    !strncmp(cell, "open, ", 6) ||
-	    !strcmp(cell, "init"))
+	if (!fnmatch("@(held|failfast|degraded|init|connecting*|up marginal*|open, *)", cell,
+		     FNM_EXTMATCH))
 		return "yellow";
-	if (!strcmp(c->key, "path_states") && !strchr(cell, '_'))
-		return NULL;
-	return "red";
+	return fnmatch("@(open|connected|up|up *|-)", cell, FNM_EXTMATCH) ? "red" : NULL;
 }
 
 static char *table_told(const struct table_view *v, const struct state_field *c, const void *object)
@@ -380,7 +375,7 @@ static void table_script(const struct table_view *v, const void **rows, size_t n
 
 /* ---- JSON ---- */
 
-void table_json_fields(struct json *j, const struct table_set *set, const void *object)
+static void table_json_fields(struct json *j, const struct table_set *set, const void *object)
 {
 	for (size_t i = 0; i < set->type->nr; i++) {
 		const struct state_field *c = &set->type->fields[i];

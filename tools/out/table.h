@@ -31,7 +31,6 @@ int table_check(const struct table_set *set, const struct cmd_args *a);
 /* Of the same objects the member of a JSON document, as the options say. */
 void table_json(struct json *j, const struct table_set *set, const void *objects, size_t nr,
 		const struct cmd_args *a);
-void table_json_fields(struct json *j, const struct table_set *set, const void *object);
 void table_json_array(struct json *j, const struct table_set *set, const void *objects, size_t nr);
 /* Sessions, each with its paths, under @key; and the exports of @s, each with its opens. */
 void table_json_sessions(struct json *j, const char *key, const struct state_session *all,
@@ -44,7 +43,6 @@ char *table_cell(const struct state_field *c, const void *object, bool bytes, co
 bool table_for_people(const struct cmd_args *a);
 /* 10737418240 -> "10G". Allocated. */
 char *table_size(int64_t n, bool bytes);
-char *table_time(int64_t ns);
 /*
  * For people: @state of a device, or "?", and how long its oldest request has waited, if that is
  * unusual. Allocated.
