@@ -41,8 +41,6 @@ static const char *host_name_wrong(const char *s, size_t len)
 
 	if (len && s[len - 1] == '.')
 		len--;
-	if (!len)
-		return "a name of a host has something between its dots";
 	if (len > HOST_NAME_MAX_LEN)
 		return "a name of a host has at most 253 bytes";
 	for (i = 0; i < len; i++) {

@@ -73,10 +73,9 @@ char *sysfs_text(const char *path)
 	size_t len = 0, size = 0;
 	char *buf = NULL;
 	ssize_t n = 0;
-	int fd, err;
-
 	/* never wait, whatever kind of file it is */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd __free(say_close) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+
 	if (fd < 0)
 		return NULL;
 	do {
@@ -89,7 +88,6 @@ char *sysfs_text(const char *path)
 			len += (size_t)n;
 	} while (n > 0 && len < SYSFS_TEXT_MAX);
 	err = n < 0 ? errno : n > 0 ? EFBIG : len && memchr(buf, 0, len) ? EILSEQ : 0;
-	close(fd);
 	if (err) {
 		free(buf);
 		errno = err;
