@@ -57,24 +57,15 @@ static int map_entry(struct cmd_args *a, struct maps **m, struct maps_entry **fo
 
 static int map_session(struct cmd_args *a)
 {
-	char dst[IBTRS_PATH_STR_MAX], *why __free(free) = NULL;
+	char *why __free(free) = NULL;
 
-	if (ibnbd_map_given(&a->map, IBNBD_OPT_sessname))
+	if (ibnbd_map_given(&a->map, IBNBD_OPT_sessname) || (!a->map.nr_paths && !a->nr_hosts))
 		return SAY_DONE;
-	if (a->map.nr_paths)
-		ibtrs_addr_format(&a->map.path[0].dst, dst, sizeof(dst));
-	else if (a->nr_hosts)
-		snprintf(dst, sizeof(dst), "%s", a->host[0]);
-	else
+	why = maps_make_session(&a->map, a->host[0]);
+	if (!why)
 		return SAY_DONE;
-	why = maps_make_session(dst, a->map.device_path, a->map.sessname, sizeof(a->map.sessname));
-	if (why) {
-		say_error(SAY_USAGE, "map: \"-\" makes no session that is this host's alone: %s",
-			  why);
-		return say_hint(MAPS_MACHINE_HINT);
-	}
-	a->map.given |= 1u << IBNBD_OPT_sessname;
-	return SAY_DONE;
+	say_error(SAY_USAGE, "map: %s", why);
+	return say_hint(MAPS_MACHINE_HINT);
 }
 
 /* @kname: NULL = nothing was mapped, which is no error: a dry run, or a line was only saved. */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include "ibnbd/logic/text.h"
 #include "tools/conf/maps_conf.h"
+#include "tools/host/host.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"
 
@@ -160,59 +161,50 @@ static const char *conf_live(char *const *sessions, char names[][IBNBD_NAME_LEN]
 	return best;
 }
 
-char *maps_make_session(const char *server, const char *device_path, char *out, size_t size)
+char *maps_make_session(struct ibnbd_map *map, const char *host)
 {
-	char host[65] = "", machine[16], names[3][IBNBD_NAME_LEN], *why,
+	char self[65] = "", machine[16], names[3][IBNBD_NAME_LEN], dst[IBTRS_PATH_STR_MAX],
 	     *dir __free(free) = sysfs_path("class/ibtrs-client"),
-	     **sessions __free(sysfs_list_free) = sysfs_list(dir, NULL);
+	     **sessions __free(sysfs_list_free) = sysfs_list(dir, NULL), *why __free(free) = NULL;
 	const char *p, *live;
 
-	gethostname(host, sizeof(host) - 1);
-	p = strrchr(server, '@') ? strrchr(server, '@') + 1 :
-	    strrchr(server, ',') ? strrchr(server, ',') + 1 :
-				   server;
+	if (map->nr_paths)
+		ibtrs_addr_format(&map->path[0].dst, dst, sizeof(dst));
+	else
+		snprintf(dst, sizeof(dst), "%s", host);
+	gethostname(self, sizeof(self) - 1);
+	p = dst + host_cut(dst);
+	p = *p ? p + 1 : dst;
 	if (!strncmp(p, "ip:", 3))
 		p += 3;
 	why = conf_machine(machine, sizeof(machine));
-	conf_session_name(host, machine, p, names[0], sizeof(names[0]));
-	conf_session_name(host, "", p, names[1], sizeof(names[1]));
-	snprintf(out, size, "%s", names[0]);
-	host[strcspn(host, "./")] = 0;
-	conf_session_name(host, "", p, names[2], sizeof(names[2]));
-	live = conf_live(sessions, names, 3, strrchr(names[1], '@') + 1, device_path);
-	if (live) {
-		snprintf(out, size, "%s", live);
-		free(why);
-		why = NULL;
-	}
-	return why;
+	conf_session_name(self, machine, p, names[0], sizeof(names[0]));
+	conf_session_name(self, "", p, names[1], sizeof(names[1]));
+	self[strcspn(self, "./")] = 0;
+	conf_session_name(self, "", p, names[2], sizeof(names[2]));
+	live = conf_live(sessions, names, 3, strrchr(names[1], '@') + 1, map->device_path);
+	snprintf(map->sessname, sizeof(map->sessname), "%s", live ? live : names[0]);
+	if (why && !live)
+		return say_fmt("\"-\" makes no session that is this host's alone: %s", why);
+	map->given |= 1u << IBNBD_OPT_sessname;
+	return NULL;
 }
 
 static void conf_session(struct maps *m, struct maps_entry *e)
 {
-	char dst[IBTRS_PATH_STR_MAX], *why;
+	char *why;
 
 	if (!e->made_session || e->bad)
 		return;
-	if (e->map.nr_paths) {
-		ibtrs_addr_format(&e->map.path[0].dst, dst, sizeof(dst));
-	} else if (e->nr_hosts) {
-		snprintf(dst, sizeof(dst), "%s", e->host[0]);
-	} else {
+	if (!e->map.nr_paths && !e->nr_hosts) {
 		maps_bad(m, e, e->session_at,
 			 say_dup("\"-\" makes a session of the first path, but there is no path="),
 			 NULL);
 		return;
 	}
-	why = maps_make_session(dst, e->map.device_path, e->map.sessname, sizeof(e->map.sessname));
-	if (why) {
-		maps_bad(m, e, e->session_at,
-			 say_fmt("\"-\" makes no session that is this host's alone: %s", why),
-			 say_dup(MAPS_MACHINE_HINT));
-		free(why);
-		return;
-	}
-	e->map.given |= 1u << IBNBD_OPT_sessname;
+	why = maps_make_session(&e->map, e->host[0]);
+	if (why)
+		maps_bad(m, e, e->session_at, why, say_dup(MAPS_MACHINE_HINT));
 }
 
 static void conf_defaults(struct maps_entry *e, const struct maps_entry *d)

@@ -200,12 +200,12 @@ char *maps_line(const struct maps_entry *e);
 /* What the kernel calls the disk of this mapping, allocated; NULL: it is not mapped. */
 char *maps_kname(const char *session, const char *device_path);
 /*
- * Make the session name for "-": HOST-MACHINE@SERVER. While a session lives that was made for this
- * server, by an earlier version or when the host had another name or id, it is that one, and first
- * the one that has the device. Returns NULL, or why no name is certain to be this host's alone,
- * allocated.
+ * Make the session name for "-": HOST-MACHINE@SERVER, where SERVER is the first path, or @host if
+ * the mapping has no address. While a session lives that was made for this server, by an earlier
+ * version or when the host had another name or id, it is that one, and first the one that has the
+ * device. Returns NULL, or why no name is certain to be this host's alone, allocated.
  */
-char *maps_make_session(const char *server, const char *device_path, char *out, size_t size);
+char *maps_make_session(struct ibnbd_map *map, const char *host);
 #define MAPS_MACHINE_HINT "systemd-machine-id-setup gives it an id; or write a name in place of -"
 
 /* Mistakes. */
