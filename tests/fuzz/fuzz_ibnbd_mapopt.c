@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "ibnbd/logic/mapopt.h"
-#include "tools/conf/mapopt_format.h"
+#include "tools/conf/maps_conf.h"
 
 #define MUST(x)	do { if (!(x)) abort(); } while (0)
 

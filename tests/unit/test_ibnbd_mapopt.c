@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 #include "ibnbd/logic/mapopt.h"
-#include "tools/conf/mapopt_format.h"
+#include "tools/conf/maps_conf.h"
 
 #define REQ	"sessname=s device_path=d "
 #define N	25	/* its length */

@@ -10,7 +10,6 @@
 #include "tools/conf/maps_saved.h"
 #include "tools/conf/maps_store.h"
 #include "tools/cmd/maps_run.h"
-#include "tools/conf/mapopt_format.h"
 #include "tools/out/table.h"
 
 /* ---- map ---- */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "tools/cmd/cmd.h"
 #include "tools/conf/fstab.h"
-#include "tools/conf/mapopt_format.h"
 #include "tools/host/host.h"
 #include "tools/out/json.h"
 #include "tools/host/live.h"

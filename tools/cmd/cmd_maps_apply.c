@@ -8,7 +8,6 @@
 #include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/cmd/maps_run.h"
-#include "tools/conf/mapopt_format.h"
 
 /* An error goes to *@rc. */
 static void apply_set(int *rc, const char *dir, const char *attr, const char *want,

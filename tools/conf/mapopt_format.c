@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "tools/conf/mapopt_format.h"
+#include "tools/conf/maps_conf.h"
 
 int mapopt_format(const struct ibnbd_map *m, char *buf, size_t size)
 {

@@ -195,6 +195,12 @@ struct maps_entry *maps_find_device(struct maps *m, const char *session, const c
 
 /* For how many seconds the start goes on trying, MAPS_FOREVER = without end. */
 int64_t maps_start_timeout(const struct maps_entry *e);
+/*
+ * mapopt_format.c: the canonical line of the given keys, without newline, for maps.conf and the
+ * kernel: logic/mapopt can parse every line that it is. Returns its length, or -EMSGSIZE when @size
+ * is too small.
+ */
+int mapopt_format(const struct ibnbd_map *m, char *buf, size_t size);
 /* The entry as one line, without newline. Allocated. */
 char *maps_line(const struct maps_entry *e);
 /* What the kernel calls the disk of this mapping, allocated; NULL: it is not mapped. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "tools/conf/file.h"
-#include "tools/conf/mapopt_format.h"
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
 #include "tools/host/sysfs.h"

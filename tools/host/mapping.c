@@ -14,7 +14,6 @@
 #include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tools/conf/mapopt_format.h"
 #include "tools/host/host.h"
 #include "tools/host/mapping.h"
 #include "tools/out/say.h"
