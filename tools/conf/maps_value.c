@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <ctype.h>
+#include <fnmatch.h>
 #include <string.h>
 #include "tools/conf/maps_conf.h"
 #include "tools/out/say.h"
@@ -7,52 +9,33 @@
 
 bool maps_span(const char *s, int64_t *seconds)
 {
-	static const struct { const char *unit; int factor;
-	} units[] = {
-		{ "", 1 },     { "s", 1 },    { "sec", 1 },   { "m", 60 },
-		{ "min", 60 }, { "h", 3600 }, { "hr", 3600 }, { "d", 86400 },
-	};
-	size_t i, n = strspn(s, "0123456789");
+	size_t n = strspn(s, "0123456789");
+	int factor = s[n] == 'm' ? 60 : s[n] == 'h' ? 3600 : s[n] == 'd' ? 86400 : 1;
 
 	if (!strcmp(s, "infinity")) {
 		*seconds = MAPS_FOREVER;
 		return true;
 	}
-	*seconds = strtoll(s, NULL, 10);
-	for (i = 0; n && n <= 9 && i < ARRAY_SIZE(units); i++) {
-		if (!strcmp(s + n, units[i].unit)) {
-			*seconds *= units[i].factor;
-			return true;
-		}
-	}
-	return false;
+	if (!n || n > 9 || fnmatch("@(|s|sec|m|min|h|hr|d)", s + n, FNM_EXTMATCH))
+		return false;
+	*seconds = strtoll(s, NULL, 10) * factor;
+	return true;
 }
 
 bool maps_size(const char *s, int64_t *bytes)
 {
 	static const char units[] = "KMGTPE";
 	size_t n = strspn(s, "0123456789");
-	const char *u, *rest = s + n;
-	int64_t factor = 1;
+	const char *u = s[n] ? strchr(units, toupper((unsigned char)s[n])) : NULL;
+	int64_t factor = s[n] == 's' ? 512 : 1;
 
 	*bytes = strtoll(s, NULL, 10);
-	if (!n || n > VALUE_DIGITS)
+	if (!n || n > VALUE_DIGITS ||
+	    fnmatch("@(|s|B|[KMGTPEkmgtpe]@(|i|B|iB))", s + n, FNM_EXTMATCH))
 		return false;
-	if (*rest == 's' && !rest[1]) {
-		factor = 512;
-		rest++;
-	} else if (*rest) {
-		u = strchr(units, *rest >= 'a' && *rest <= 'z' ? *rest - 'a' + 'A' : *rest);
-		if (u) {
-			factor <<= 10 * (u - units + 1);
-			rest++;
-			if (!strcmp(rest, "iB") || !strcmp(rest, "B") || !strcmp(rest, "i"))
-				rest = "";
-		} else if (!strcmp(rest, "B")) {
-			rest++;
-		}
-	}
-	return !*rest && !__builtin_mul_overflow(*bytes, factor, bytes);
+	if (u)
+		factor <<= 10 * (u - units + 1);
+	return !__builtin_mul_overflow(*bytes, factor, bytes);
 }
 
 bool maps_same_value(const struct ibnbd_map *a, const struct ibnbd_map *b,
