@@ -56,9 +56,7 @@ char *table_size(int64_t n, bool bytes)
 		d /= 1024;
 		u++;
 	}
-	if (d >= 99.95 || d - (double)(int64_t)d < 0.05)
-		return say_fmt("%.0f%c", d, units[u]);
-	return say_fmt("%.1f%c", d, units[u]);
+	return say_fmt("%.*f%c", d >= 99.95 || d - (double)(int64_t)d < 0.05 ? 0 : 1, d, units[u]);
 }
 
 static char *table_time(int64_t ns)
