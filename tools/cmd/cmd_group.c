@@ -50,7 +50,22 @@ static void group_mistakes(struct server_conf *c)
 			   say_dup("make a directory with links to its disks"));
 }
 
-struct group *group_load(const char *name)
+static void group_free(struct group *g)
+{
+	if (!g)
+		return;
+	server_conf_free(g->c);
+	free(g->served);
+	free(g);
+}
+
+DEFINE_FREE(group_free, struct group *)
+
+/*
+ * NULL: there can be no group of this name, which was said. @as_served: what is served here is
+ * meant, not what the file says by now.
+ */
+static struct group *group_load(const char *name, bool as_served)
 {
 	char *path __free(free) = sysfs_root(GROUP_CONF "/%s.conf", name),
 	     *here __free(free) = group_state_here(name);
@@ -71,16 +86,9 @@ struct group *group_load(const char *name)
 		g->dir = g->c->value[SERVER_state_dir];
 		g->c->value[SERVER_writer_file] = say_fmt("%s/writers", g->dir);
 	}
+	if (as_served && g->served)
+		g->dir = g->served;
 	return g;
-}
-
-void group_free(struct group *g)
-{
-	if (!g)
-		return;
-	server_conf_free(g->c);
-	free(g->served);
-	free(g);
 }
 
 /* Are these the records of a group with this state_dir? */
@@ -91,15 +99,21 @@ static bool group_writers(const char *writers, const char *dir)
 	return dir && writers && !strncmp(writers, dir, len) && !strcmp(writers + len, "/writers");
 }
 
-bool group_has_driver(const struct group *g, bool *listens)
+enum group_driver {
+	GROUP_NONE,		/* it does not have the group's records */
+	GROUP_CLOSED,
+	GROUP_LISTENS,
+};
+
+static enum group_driver group_driver(const struct group *g)
 {
 	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
 	     *now __free(free) = sysfs_attr(dir, "writer_file"),
 	     *search __free(free) = sysfs_attr(dir, "dev_search_path");
-	bool ours = group_writers(now, g->served) || group_writers(now, g->dir);
 
-	*listens = ours && search;
-	return ours;
+	if (!group_writers(now, g->served) && !group_writers(now, g->dir))
+		return GROUP_NONE;
+	return search ? GROUP_LISTENS : GROUP_CLOSED;
 }
 
 char *group_active(void)
@@ -109,30 +123,24 @@ char *group_active(void)
 	char **names __free(sysfs_list_free) = sysfs_list(dir, NULL);
 	const char *prefix = strrchr(here, '/') + 1;
 	size_t i, len = strlen(prefix);
-	bool listens;
 
 	for (i = 0; names[i] && !active; i++) {
 		const char *name = names[i] + len;
 		struct group *g __free(group_free) = NULL;
 
 		if (!strncmp(names[i], prefix, len) && group_name_ok(name))
-			g = group_load(name);
-		if (g && group_has_driver(g, &listens) && listens)
+			g = group_load(name, false);
+		if (g && group_driver(g) == GROUP_LISTENS)
 			active = say_dup(name);
 	}
 	return active;
 }
 
-/*
- * NULL: the group cannot be used, which was said with the mistakes: SAY_USAGE. @as_served: what is
- * served here is meant, not what the file says by now.
- */
+/* NULL: the group cannot be used, which was said with the mistakes: SAY_USAGE. */
 static struct group *group_of(struct cmd_args *a, bool as_served)
 {
-	struct group *g = group_load(a->words[0]);
+	struct group *g = group_load(a->words[0], as_served);
 
-	if (g && as_served && g->served)
-		g->dir = g->served;
 	if (!g || g->dir)
 		return g;
 	maps_print_diags(g->c->m);
@@ -156,9 +164,8 @@ static int group_driver_free(const struct group *g)
 {
 	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS),
 	     *search __free(free) = sysfs_attr(dir, "dev_search_path");
-	bool listens;
 
-	if (!sysfs_exists(dir) || group_has_driver(g, &listens))
+	if (!sysfs_exists(dir) || group_driver(g))
 		return SAY_DONE;
 	if (search) {
 		say_error(SAY_BUSY, "this host exports %s already, and can serve group %s only alone",
@@ -215,10 +222,10 @@ static bool group_remains(void)
 /* A group that is served here already takes up its file's changes, except for its records. */
 static int group_start(struct cmd_args *a, const struct group *g, struct group_taking *t)
 {
-	bool listens, ours = group_has_driver(g, &listens);
+	enum group_driver before = group_driver(g);
 	int rc;
 
-	if (ours && g->served && strcmp(g->served, g->dir)) {
+	if (before && g->served && strcmp(g->served, g->dir)) {
 		say_error(SAY_BUSY, "group %s is served with its state in %s, not in %s", g->name,
 			  g->served, g->dir);
 		return say_hint("ibnbd group stop %s first", g->name);
@@ -226,9 +233,8 @@ static int group_start(struct cmd_args *a, const struct group *g, struct group_t
 	rc = group_state_check(g);
 	rc = rc ? rc : group_driver_free(g);
 	/* Of a group that is active the disks are claimed by the driver. */
-	rc = rc ? rc : server_run(a, g->c, listens ? NULL : group_ready, t);
-	group_has_driver(g, &listens);
-	if (!rc && !sysfs_dry_run && !listens)
+	rc = rc ? rc : server_run(a, g->c, before == GROUP_LISTENS ? NULL : group_ready, t);
+	if (!rc && !sysfs_dry_run && group_driver(g) != GROUP_LISTENS)
 		rc = say_error(SAY_BUSY,
 			       "group %s is not started: another server was, at the same time",
 			       g->name);
@@ -287,12 +293,12 @@ static int group_unload(const struct group *g)
 static int group_stop(const struct group *g, int64_t seconds)
 {
 	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
+	enum group_driver has = group_driver(g);
 	int err, rc = SAY_DONE;
-	bool listens;
 
-	if (group_has_driver(g, &listens)) {
+	if (has) {
 		/* EBUSY: it is being closed already. */
-		err = listens ? sysfs_write(dir, "dev_search_path", "\n") : 0;
+		err = has == GROUP_LISTENS ? sysfs_write(dir, "dev_search_path", "\n") : 0;
 		if (err && err != EBUSY)
 			rc = say_error(say_exit_of(err), "cannot close the server: %s",
 				       strerror(err));
@@ -315,7 +321,8 @@ int cmd_group_stop_run(struct cmd_args *a)
 
 static int group_status(const struct group *g, int64_t seconds)
 {
-	bool listens = false, us = false, ours = group_has_driver(g, &listens);
+	enum group_driver has = group_driver(g);
+	bool us;
 	size_t exports = 0, sessions = 0;
 	char *owner __free(free) = NULL;
 	int rc;
@@ -324,13 +331,13 @@ static int group_status(const struct group *g, int64_t seconds)
 		say_print("%s has mistakes", g->name);
 		return SAY_USAGE;
 	}
-	if (listens) {
+	if (has == GROUP_LISTENS) {
 		rc = group_disks_answer(g, seconds);
 		say_print("%s %s", g->name, rc ? "failed" : "active");
 		return rc;
 	}
 	/* A closed export may still have writes under way, and another host must not start. */
-	if (ours)
+	if (has)
 		group_open(&exports, &sessions);
 	if (exports || sessions) {
 		say_print("%s is not stopped yet: ibnbd group stop %s", g->name, g->name);
@@ -352,10 +359,8 @@ static int group_status_all(int64_t seconds)
 	int sum = SAY_DONE, rc;
 
 	for (size_t i = 0; names[i]; i++) {
-		struct group *g __free(group_free) = group_load(names[i]);
+		struct group *g __free(group_free) = group_load(names[i], true);
 
-		if (g && g->served)
-			g->dir = g->served;
 		rc = g ? group_status(g, seconds) : SAY_USAGE;
 		if (rc != SAY_NOTHING && rc)
 			sum = rc;

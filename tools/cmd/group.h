@@ -22,12 +22,6 @@ struct group {
 	char *served;
 };
 
-/* NULL: there can be no group of this name, which was said. */
-struct group *group_load(const char *name);
-void group_free(struct group *g);
-DEFINE_FREE(group_free, struct group *)
-/* The driver has the group's records, and listens if @listens. */
-bool group_has_driver(const struct group *g, bool *listens);
 /* The name of the group that is served here. Allocated; NULL: there is none. */
 char *group_active(void);
 
