@@ -19,8 +19,7 @@ struct one {
 static void one_close(struct one o)
 {
 	mirror_free(o.m);
-	if (o.lock >= 0)
-		close(o.lock);
+	say_close(o.lock);
 	mirror_conf_free(o.list);
 }
 

@@ -177,7 +177,6 @@ int cmd_monitor_run(struct cmd_args *a)
 		}
 	}
 	state_free(old);
-	if (p.fd >= 0)
-		close(p.fd);
+	say_close(p.fd);
 	return rc;
 }

@@ -45,17 +45,15 @@ static void disks_refuse(const struct server_offer *o, const char *to, int err)
 static bool disks_check_one(const struct server_offer *o, void *arg)
 {
 	char *to __free(free) = realpath(o->path, NULL);
+	int fd __free(say_close) = -1, *rc = arg;
 	struct stat st;
-	int *rc = arg, fd;
 
-	if (!o->is_dir && !stat(o->path, &st)) {
-		fd = open(o->path, O_RDWR | O_CLOEXEC | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
-		if (fd < 0) {
-			disks_refuse(o, to ? to : o->path, errno);
-			*rc = SAY_BUSY;
-		} else {
-			close(fd);
-		}
+	if (o->is_dir || stat(o->path, &st))
+		return false;
+	fd = open(o->path, O_RDWR | O_CLOEXEC | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
+	if (fd < 0) {
+		disks_refuse(o, to ? to : o->path, errno);
+		*rc = SAY_BUSY;
 	}
 	return false;
 }
@@ -89,8 +87,8 @@ static void disks_now(struct disks_ask *ask, const char *what)
 
 static bool disks_read_one(const struct server_offer *o, void *arg)
 {
+	int fd __free(say_close) = -1;
 	struct disks_ask *ask = arg;
-	int fd;
 
 	if (o->is_dir)
 		return false;
@@ -101,8 +99,6 @@ static bool disks_read_one(const struct server_offer *o, void *arg)
 	if (fd < 0 || pread(fd, ask->block, DISKS_BLOCK, 0) < 0)
 		ask->rc = say_error(SAY_FAILED, "%s cannot be read: %s", o->shown,
 				    strerror(errno));
-	if (fd >= 0)
-		close(fd);
 	return false;
 }
 
@@ -111,14 +107,12 @@ static void disks_write_state(struct disks_ask *ask, const struct group *g)
 {
 	char *path __free(free) = say_fmt("%s/alive", g->dir),
 	     *text __free(free) = say_fmt("%lld\n", (long long)time(NULL));
-	int fd;
+	int fd __free(say_close) = -1;
 
 	disks_now(ask, g->dir);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || pwrite(fd, text, strlen(text), 0) < 0 || fsync(fd))
 		ask->rc = say_error(SAY_FAILED, "%s cannot be written: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
 }
 
 static int disks_ask_all(struct disks_ask *ask, const struct group *g)

@@ -144,13 +144,9 @@ bool mirror_watched(void)
 {
 	char *path __free(free) = sysfs_root("/run/ibnbd/mirror-" MIRROR_WATCH_LOCK ".lock");
 	struct flock lock = { .l_type = F_WRLCK };
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	bool watched = fd < 0 ? errno == EACCES :
-				fcntl(fd, F_GETLK, &lock) || lock.l_type != F_UNLCK;
+	int fd __free(say_close) = open(path, O_RDWR | O_CLOEXEC);
 
-	if (fd >= 0)
-		close(fd);
-	return watched;
+	return fd < 0 ? errno == EACCES : fcntl(fd, F_GETLK, &lock) || lock.l_type != F_UNLCK;
 }
 
 int mirror_not_locked(const char *name)

@@ -344,7 +344,7 @@ int cmd_mirror_create_run(struct cmd_args *a)
 {
 	struct create c = { .a = a, .name = a->words[0], .nr = a->nr_words - 1,
 			    .wait = MIRROR_WAIT };
-	int rc = create_begin(&c), lock = -1;
+	int rc = create_begin(&c), lock __free(say_close) = -1;
 
 	if (!rc && !sysfs_dry_run)
 		lock = mirror_lock(c.name, 0);
@@ -362,8 +362,6 @@ int cmd_mirror_create_run(struct cmd_args *a)
 	for (size_t i = 0; i < c.nr; i++)
 		maps_free(c.leg[i].m);
 	state_free(c.s);
-	if (lock >= 0)
-		close(lock);
 	return rc;
 }
 

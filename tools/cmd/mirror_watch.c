@@ -433,8 +433,7 @@ static void watch_sleep(int uevents)
 	while (!watch_end && sysfs_now() < end && poll(p, 2, WATCH_MS) > 0)
 		if (watch_news(uevents) || p[1].revents)
 			break;
-	if (p[1].fd >= 0)
-		close(p[1].fd);
+	say_close(p[1].fd);
 }
 
 int cmd_mirror_watch_run(struct cmd_args *a)
@@ -442,7 +441,7 @@ int cmd_mirror_watch_run(struct cmd_args *a)
 	struct sigaction end = { .sa_handler = watch_signal };
 	long left = sysfs_dry_run ? 1 : -1;
 	struct watch w = { 0 };
-	int lock = -1, uevents, rc = cmd_count(a, &left);
+	int lock __free(say_close) = -1, uevents __free(say_close) = -1, rc = cmd_count(a, &left);
 
 	if (rc)
 		return rc;
@@ -469,9 +468,5 @@ int cmd_mirror_watch_run(struct cmd_args *a)
 			watch_sleep(uevents);
 	}
 	watch_leave(&w);
-	if (uevents >= 0)
-		close(uevents);
-	if (lock >= 0)
-		close(lock);
 	return SAY_DONE;
 }
