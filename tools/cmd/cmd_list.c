@@ -195,100 +195,85 @@ static void show_export(const struct state_export *e, bool bytes)
 	}
 }
 
-/*
- * The objects that the words name: a flag for each object of @s. show_find() sets the flags,
- * show_text() and show_json() read them. @nr_sessions: of this host, and of its clients.
- */
-struct show {
-	struct state *s;
-	size_t nr_sessions;
-	bool *dev, *session, *export;
-};
-
-static bool show_find(struct show *w, const char *word)
+/* Sets the flags of the objects that the word names. @nr: sessions of this host and its clients. */
+static bool show_find(struct state *s, size_t nr, const char *word, bool *dev, bool *session,
+		      bool *export)
 {
-	struct state *s = w->s;
 	char *why __free(free) = NULL;
 	struct state_dev *d = state_dev(s, word, &why);
 	bool found = d;
 
 	if (d)
-		w->dev[d - s->devs] = true;
-	for (size_t i = 0; i < w->nr_sessions; i++) {
+		dev[d - s->devs] = true;
+	for (size_t i = 0; i < nr; i++) {
 		bool this = escape_means(word, s->sessions[i].name);
 
 		for (size_t j = 0; i < s->nr_sessions && j < (size_t)s->sessions[i].nr_paths; j++)
 			this |= escape_means(word, s->sessions[i].paths[j].name);
-		w->session[i] |= this;
+		session[i] |= this;
 		found |= this;
 	}
 	for (size_t i = 0; i < s->nr_exports; i++)
 		if (escape_means(word, s->exports[i].name))
-			found = w->export[i] = true;
+			found = export[i] = true;
 	return found;
 }
 
-static void show_json(const struct show *w)
+static void show_json(const struct state *some)
 {
-	const struct state *s = w->s;
-	struct state some = { .nr_devs = s->nr_devs, .nr_exports = s->nr_exports,
-			      .nr_sessions = w->nr_sessions };
 	struct json j;
 
-	some.devs = list_some(s->devs, sizeof(*s->devs), &some.nr_devs, w->dev);
-	some.sessions = list_some(s->sessions, sizeof(*s->sessions), &some.nr_sessions, w->session);
-	some.exports = list_some(s->exports, sizeof(*s->exports), &some.nr_exports, w->export);
 	json_document(&j, stdout, false);
-	table_json_array(&j, &table_devs, some.devs, some.nr_devs);
-	table_json_sessions(&j, "sessions", some.sessions, some.nr_sessions);
-	table_json_exports(&j, &some);
+	table_json_array(&j, &table_devs, some->devs, some->nr_devs);
+	table_json_sessions(&j, "sessions", some->sessions, some->nr_sessions);
+	table_json_exports(&j, some);
 	json_end(&j);
-	free(some.devs);
-	free(some.sessions);
-	free(some.exports);
 }
 
-static void show_text(const struct show *w, bool bytes)
+/* A disk's session in @s is shown, too. */
+static void show_text(struct state *some, struct state *s, bool bytes)
 {
-	const struct state *s = w->s;
-	struct state_session *sess;
+	for (size_t i = 0; i < some->nr_devs; i++) {
+		const char *of = some->devs[i].session;
+		struct state_session *sess = of ? state_session(s, of) : NULL;
 
-	for (size_t i = 0; i < s->nr_devs; i++) {
-		if (!w->dev[i])
-			continue;
-		say_print("device %s", s->devs[i].kname);
-		show_fields(&table_devs, &s->devs[i], "  ", bytes);
-		sess = s->devs[i].session ? state_session(w->s, s->devs[i].session) : NULL;
-		if (sess && !w->session[sess - s->sessions])
+		say_print("device %s", some->devs[i].kname);
+		show_fields(&table_devs, &some->devs[i], "  ", bytes);
+		if (sess && !state_session(some, of))
 			show_session(sess, bytes);
 	}
-	for (size_t i = 0; i < w->nr_sessions; i++)
-		if (w->session[i])
-			show_session(&s->sessions[i], bytes);
-	for (size_t i = 0; i < s->nr_exports; i++)
-		if (w->export[i])
-			show_export(&s->exports[i], bytes);
+	for (size_t i = 0; i < some->nr_sessions; i++)
+		show_session(&some->sessions[i], bytes);
+	for (size_t i = 0; i < some->nr_exports; i++)
+		show_export(&some->exports[i], bytes);
 }
 
 int cmd_show_run(struct cmd_args *a)
 {
 	struct state *s __free(state_free) = state_read();
-	size_t nr = s->nr_sessions + s->nr_srv_sessions, i;
-	bool *dev __free(free) = say_alloc(s->nr_devs), *session __free(free) = say_alloc(nr),
+	struct state some = { .nr_devs = s->nr_devs, .nr_exports = s->nr_exports,
+			      .nr_sessions = s->nr_sessions + s->nr_srv_sessions };
+	bool *dev __free(free) = say_alloc(s->nr_devs),
+	     *session __free(free) = say_alloc(some.nr_sessions),
 	     *export __free(free) = say_alloc(s->nr_exports);
-	struct show w = { s, nr, dev, session, export };
 	int rc = SAY_DONE;
 
-	for (i = 0; i < a->nr_words; i++) {
-		if (show_find(&w, a->words[i]))
+	for (size_t i = 0; i < a->nr_words; i++) {
+		if (show_find(s, some.nr_sessions, a->words[i], dev, session, export))
 			continue;
 		say_error(SAY_NOTHING, "%s: no device, session, path or export of that name",
 			  a->words[i]);
 		rc = say_hint("ibnbd list; ibnbd session list; ibnbd server exports");
 	}
+	some.devs = list_some(s->devs, sizeof(*s->devs), &some.nr_devs, dev);
+	some.sessions = list_some(s->sessions, sizeof(*s->sessions), &some.nr_sessions, session);
+	some.exports = list_some(s->exports, sizeof(*s->exports), &some.nr_exports, export);
 	if (ARG(a, json))
-		show_json(&w);
+		show_json(&some);
 	else
-		show_text(&w, ARG(a, bytes));
+		show_text(&some, s, ARG(a, bytes));
+	free(some.devs);
+	free(some.sessions);
+	free(some.exports);
 	return rc;
 }
