@@ -52,14 +52,25 @@ static int release_write(const struct state_dev *d, int64_t hold)
 	return rc;
 }
 
-/* One line of the file. @name points into it. */
-static bool release_parse(const char *line, int64_t *before, int64_t *set, const char **name)
+/*
+ * One line of the file: @d is its disk, if that still has the hold= that was set, else NULL. False:
+ * it is no such line.
+ */
+static bool release_parse(struct state *s, const char *line, int64_t *before, struct state_dev **d)
 {
+	int64_t set;
 	int n = 0;
 
-	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %n", before, set, &n) != 2 || !n || !line[n])
+	*d = NULL;
+	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %n", before, &set, &n) != 2 || !n || !line[n])
 		return false;
-	*name = line + n;
+	for (size_t i = 0; i < s->nr_devs && !*d; i++) {
+		char *link __free(free) =
+			state_dev_link(s->devs[i].session, s->devs[i].device_path);
+
+		if (!strcmp(link, line + n) && s->devs[i].hold == set)
+			*d = &s->devs[i];
+	}
 	return true;
 }
 
@@ -71,18 +82,11 @@ static char *release_still(struct state *s, const char *file)
 	char *text __free(free) = sysfs_text(file), *kept = say_dup(""), *line, *rest = text;
 
 	while ((line = strsep(&rest, "\n"))) {
-		int64_t before, set;
-		const char *name;
+		struct state_dev *d;
+		int64_t before;
 
-		if (!release_parse(line, &before, &set, &name))
-			continue;
-		for (size_t i = 0; i < s->nr_devs; i++) {
-			struct state_dev *d = &s->devs[i];
-			char *link __free(free) = state_dev_link(d->session, d->device_path);
-
-			if (!strcmp(link, name) && d->hold == set && release_hold(d) == d->hold)
-				say_append(&kept, "%s\n", line);
-		}
+		if (release_parse(s, line, &before, &d) && d && release_hold(d) == d->hold)
+			say_append(&kept, "%s\n", line);
 	}
 	return kept;
 }
@@ -144,27 +148,19 @@ int cmd_maps_release_run(struct cmd_args *a)
 
 static int release_restore(struct state *s, const char *line)
 {
-	int64_t before, set;
-	const char *name;
-	int rc = SAY_DONE;
+	struct state_dev *d;
+	int64_t before;
+	int rc;
 
-	if (!release_parse(line, &before, &set, &name))
+	if (!release_parse(s, line, &before, &d))
 		return say_error(SAY_FAILED, "%s: \"%s\" is no line of ibnbd maps release",
 				 RELEASE_FILE, line);
-	for (size_t i = 0; i < s->nr_devs; i++) {
-		struct state_dev *d = &s->devs[i];
-		char *link __free(free) = state_dev_link(d->session, d->device_path);
-
-		if (!strcmp(link, name) && d->hold == set) {
-			rc = release_write(d, before);
-			if (!rc && before < 0)
-				say_warn("%s: I/O without a path waits for ever again", d->path);
-			else if (!rc)
-				say_warn("%s: I/O without a path fails after %" PRId64
-					 " seconds again",
-					 d->path, before);
-		}
-	}
+	rc = d ? release_write(d, before) : SAY_DONE;
+	if (d && !rc && before < 0)
+		say_warn("%s: I/O without a path waits for ever again", d->path);
+	else if (d && !rc)
+		say_warn("%s: I/O without a path fails after %" PRId64 " seconds again", d->path,
+			 before);
 	return rc;
 }
 
