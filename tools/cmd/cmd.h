@@ -159,6 +159,19 @@ int cmd_help(const struct cmd *c);
  */
 int cmd_key_load_all(bool modprobe);
 
+/* cmd_maps_run.c */
+struct maps_entry;
+/*
+ * Check that the mapped disk is the one of uuid= and size=. A wrong disk is worse than none: it is
+ * unmapped again, with an error.
+ */
+int maps_run_verify(const struct maps_entry *e);
+/*
+ * Map the device of the line. Tries for @timeout seconds: 0 = once, MAPS_FOREVER = without end.
+ * Prints the messages, and tells systemd if systemd listens.
+ */
+int maps_run_start(struct maps_entry *e, int64_t timeout);
+
 /* The commands: int cmd_NAME_run(struct cmd_args *a). */
 #define COMMAND(name, words, min, max, options, flags, what, run, ...) int run(struct cmd_args *a);
 #include "tools/cli/commands.h"

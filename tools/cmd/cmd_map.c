@@ -9,7 +9,6 @@
 #include "tools/host/mapping.h"
 #include "tools/conf/maps_saved.h"
 #include "tools/conf/maps_store.h"
-#include "tools/cmd/maps_run.h"
 #include "tools/out/table.h"
 
 /* ---- map ---- */

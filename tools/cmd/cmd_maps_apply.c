@@ -7,7 +7,6 @@
 #include "tools/host/live.h"
 #include "tools/host/host.h"
 #include "tools/host/mapping.h"
-#include "tools/cmd/maps_run.h"
 
 /* An error goes to *@rc. */
 static void apply_set(int *rc, const char *dir, const char *attr, const char *want,
@@ -190,7 +189,7 @@ int cmd_maps_apply_run(struct cmd_args *a)
 
 		if (e->bad)
 			continue;
-		d = maps_run_mapped(s, e);
+		d = state_dev_of(s, e->map.sessname, e->map.device_path);
 		if (d)
 			rc = apply_adjust(s, e, d);
 		else if (maps_given(e, MAPS_noauto))

@@ -26,7 +26,6 @@
 #include "tools/cmd/cmd.h"
 #include "tools/host/mapping.h"
 #include "tools/host/notify.h"
-#include "tools/cmd/maps_run.h"
 
 #define RUN_FIRST_WAIT	10	/* seconds until the boot goes on */
 #define RUN_MAX_PAUSE	60
@@ -71,7 +70,7 @@ static char *run_name(const char *word)
 
 /* ---- one mapping ---- */
 
-struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
+static struct state_dev *run_mapped(struct state *s, const struct maps_entry *e)
 {
 	return state_dev_of(s, e->map.sessname, e->map.device_path);
 }
@@ -79,7 +78,7 @@ struct state_dev *maps_run_mapped(struct state *s, const struct maps_entry *e)
 int maps_run_verify(const struct maps_entry *e)
 {
 	struct state *s __free(state_free) = state_read();
-	struct state_dev *d = maps_run_mapped(s, e);
+	struct state_dev *d = run_mapped(s, e);
 	int rc = SAY_DONE;
 	char *why __free(free) = NULL;
 
@@ -106,7 +105,7 @@ enum run_hope {
 static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 {
 	struct state *s __free(state_free) = state_read();
-	struct state_dev *there = maps_run_mapped(s, e);
+	struct state_dev *there = run_mapped(s, e);
 	char *kname __free(free) = NULL;
 	int rc, err;
 
@@ -128,7 +127,7 @@ static int run_try(struct maps_entry *e, char **why, enum run_hope *hope)
 		struct state *now __free(state_free) = state_read();
 
 		/* Another process has mapped it: a success. One that still maps it is none. */
-		rc = maps_run_mapped(now, e) ? SAY_DONE : rc;
+		rc = run_mapped(now, e) ? SAY_DONE : rc;
 	}
 	if (err == EINVAL || err == EPERM || err == EACCES || err == EROFS || err == ENOENT ||
 	    err == EPROTONOSUPPORT)
@@ -227,7 +226,7 @@ static bool run_missing(const struct maps *m)
 
 	for (size_t i = 0; i < m->nr; i++)
 		any |= !m->entries[i].bad && !maps_given(&m->entries[i], MAPS_noauto) &&
-		       !maps_run_mapped(s, &m->entries[i]);
+		       !run_mapped(s, &m->entries[i]);
 	return any;
 }
 
@@ -286,7 +285,7 @@ static int run_unmap(struct cmd_args *a, const struct state_dev *d, int wait)
  */
 static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_entry *e, int wait)
 {
-	struct state_dev *d = maps_run_mapped(s, e);
+	struct state_dev *d = run_mapped(s, e);
 
 	if (!d)
 		return SAY_DONE;
