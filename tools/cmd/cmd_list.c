@@ -234,12 +234,11 @@ static void show_json(const struct state *some)
 static void show_text(struct state *some, struct state *s, bool bytes)
 {
 	for (size_t i = 0; i < some->nr_devs; i++) {
-		const char *of = some->devs[i].session;
-		struct state_session *sess = of ? state_session(s, of) : NULL;
+		struct state_session *sess = state_session(s, some->devs[i].session);
 
 		say_print("device %s", some->devs[i].kname);
 		show_fields(&table_devs, &some->devs[i], "  ", bytes);
-		if (sess && !state_session(some, of))
+		if (sess && !state_session(some, sess->name))
 			show_session(sess, bytes);
 	}
 	for (size_t i = 0; i < some->nr_sessions; i++)

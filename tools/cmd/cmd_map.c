@@ -283,7 +283,7 @@ static int map_unmap_one(struct cmd_args *a, struct state *s, struct state_dev *
 		return SAY_DONE;
 	}
 	rc = mapping_unmap(d, ARG(a, force), (int)wait);
-	if (!rc && ARG(a, forget) && d->session && d->device_path)
+	if (!rc && ARG(a, forget))
 		rc = maps_store_forget(d->session, d->device_path, VALUE(a, file),
 				       !ARG(a, no_reload));
 	return rc;
@@ -304,7 +304,7 @@ int cmd_unmap_run(struct cmd_args *a)
 static int again_asked(struct state *s, const struct state_dev *d, const struct maps_entry *e,
 		       struct ibnbd_map *map, char **why)
 {
-	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
+	struct state_session *sess = state_session(s, d->session);
 	int rc = 0;
 
 	ibnbd_mapopt_init(map);
@@ -332,12 +332,10 @@ static void again_other_paths(const struct ibnbd_map *map, const struct state_se
 static int again_now(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
 	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
-	const struct maps_entry *e = d->session && d->device_path ?
-					     maps_find_device(m, d->session, d->device_path) :
-					     NULL;
+	const struct maps_entry *e = maps_find_device(m, d->session, d->device_path);
 	char line[IBNBD_MAP_LINE_MAX + 1] = "", *why __free(free) = NULL,
 	     *kname __free(free) = NULL;
-	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
+	struct state_session *sess = state_session(s, d->session);
 	struct ibnbd_map map;
 	int rc, err;
 

@@ -191,10 +191,8 @@ int cmd_maps_show_run(struct cmd_args *a)
 static int maps_save_one(const struct cmd_args *a, struct maps *m, struct state *s,
 			 const struct state_dev *d)
 {
-	struct maps_entry *old = d->session && d->device_path ?
-					 maps_find_device(m, d->session, d->device_path) :
-					 NULL;
-	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
+	struct maps_entry *old = maps_find_device(m, d->session, d->device_path);
+	struct state_session *sess = state_session(s, d->session);
 	struct maps_entry e = { 0 };
 	char *why __free(free) = NULL;
 

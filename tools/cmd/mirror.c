@@ -92,7 +92,7 @@ struct state_session *mirror_session(const struct mirror *m, size_t leg)
 {
 	const struct state_dev *d = m->leg[leg].dev;
 
-	return d && d->session ? state_session(m->s, d->session) : NULL;
+	return d ? state_session(m->s, d->session) : NULL;
 }
 
 struct mirror_facts mirror_facts(const struct mirror *m, size_t leg)

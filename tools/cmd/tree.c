@@ -221,8 +221,7 @@ void tree_all(const struct cmd_args *a, struct state *s, const bool *wanted)
 		tree_session(a, s, &s->sessions[i], wanted, legs);
 	/* A disk that is mapped or unmapped meanwhile may have a session that is not there. */
 	for (size_t i = 0; i < s->nr_devs; i++)
-		if (wanted[i] && !legs[i] &&
-		    !(s->devs[i].session && state_session(s, s->devs[i].session)))
+		if (wanted[i] && !legs[i] && !state_session(s, s->devs[i].session))
 			tree_disk_row(a, &s->devs[i]);
 }
 

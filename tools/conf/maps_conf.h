@@ -189,7 +189,7 @@ void maps_refuse_as(struct maps *m, size_t file, struct file_text *f);
 /* Drop the entries from @first on. */
 void maps_drop(struct maps *m, size_t first);
 void maps_check(struct maps *m);
-/* A usable entry, or NULL. */
+/* A usable entry, or NULL: there is none, or the device has no such text. */
 struct maps_entry *maps_find(struct maps *m, const char *name);
 struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path);
 

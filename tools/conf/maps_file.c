@@ -81,7 +81,7 @@ struct maps_entry *maps_find(struct maps *m, const char *name)
 
 struct maps_entry *maps_find_device(struct maps *m, const char *session, const char *device_path)
 {
-	for (size_t i = 0; i < m->nr; i++) {
+	for (size_t i = 0; session && device_path && i < m->nr; i++) {
 		struct maps_entry *e = &m->entries[i];
 
 		if (!e->bad && !strcmp(e->map.sessname, session) &&

@@ -152,7 +152,7 @@ int live_session(struct ibnbd_map *map, const struct state_session *s)
 
 int live_map(struct ibnbd_map *map, struct state *s, const struct state_dev *d, char **why)
 {
-	struct state_session *sess = d->session ? state_session(s, d->session) : NULL;
+	struct state_session *sess = state_session(s, d->session);
 
 	if (!d->session || !d->device_path || live_fields(map, &state_type_dev, d)) {
 		*why = say_dup("the driver does not say how it is mapped");

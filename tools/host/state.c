@@ -211,7 +211,7 @@ static void state_read_devs(struct state *s)
 			continue;
 		s->nr_devs++;
 		state_read_dev(d, names[i]);
-		sess = d->session ? state_session(s, d->session) : NULL;
+		sess = state_session(s, d->session);
 		if (sess)
 			sess->nr_devices++;
 		d->paths = sess ? sess->nr_paths : SYSFS_UNKNOWN;

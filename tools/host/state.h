@@ -104,6 +104,7 @@ struct state *state_read(void);
 void state_free(struct state *s);
 DEFINE_FREE(state_free, struct state *)
 
+/* NULL: there is none, or a device does not tell its own. */
 struct state_session *state_session(struct state *s, const char *name);
 /*
  * The one of @nr objects at @all that the user's @word names: by its plain name, or by its name as

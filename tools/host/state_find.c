@@ -9,7 +9,7 @@
 
 struct state_session *state_session(struct state *s, const char *name)
 {
-	for (size_t i = 0; i < s->nr_sessions; i++)
+	for (size_t i = 0; name && i < s->nr_sessions; i++)
 		if (!strcmp(s->sessions[i].name, name))
 			return &s->sessions[i];
 	return NULL;
