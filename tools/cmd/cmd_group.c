@@ -299,9 +299,8 @@ static int group_stop(const struct group *g, int64_t seconds)
 	if (has) {
 		/* EBUSY: it is being closed already. */
 		err = has == GROUP_LISTENS ? sysfs_write(dir, "dev_search_path", "\n") : 0;
-		if (err && err != EBUSY)
-			rc = say_error(say_exit_of(err), "cannot close the server: %s",
-				       strerror(err));
+		if (err != EBUSY)
+			rc = say_errno(err, "cannot close the server");
 		rc = rc || sysfs_dry_run ? rc : group_wait_closed(g, seconds);
 		rc = rc ? rc : group_unload(g);
 	}

@@ -110,7 +110,7 @@ int cmd_key_generate_run(struct cmd_args *a)
 	if (!err || (err == EEXIST && ARG(a, idempotent)))
 		return SAY_DONE;
 	if (err != EEXIST)
-		return say_error(say_exit_of(err), "cannot write %s: %s", path, strerror(err));
+		return say_errno(err, "cannot write %s", path);
 	say_error(SAY_ALREADY, "%s is there already", path);
 	return say_hint(next ? "mv it to %s on all hosts that have it, then ibnbd key load" :
 			       "ibnbd key generate --next %s makes the one that follows it", name);
@@ -164,12 +164,10 @@ static int key_load_one(const char *name, bool next)
 		return SAY_FAILED;
 	err = keyring_add(name, next, key);
 	explicit_bzero(key, sizeof(key));
-	if (err)
-		say_error(0, "cannot load key %s%s: %s", name, next ? KEY_FILE_NEXT : "",
-			  strerror(err));
+	rc = say_errno(err, "cannot load key %s%s", name, next ? KEY_FILE_NEXT : "");
 	if (err == EPERM)
 		say_hint("as root of the host: adding a key takes CAP_SYS_ADMIN");
-	return say_exit_of(err);
+	return rc;
 }
 
 /* Load the present key and the next one. SAY_NOTHING: neither has a file. */
@@ -270,9 +268,7 @@ static int key_remove_one(const char *name, bool next, bool *any)
 		else if (unlink(path))
 			err = errno;
 	}
-	if (err)
-		say_error(0, "cannot remove %s: %s", path, strerror(err));
-	return rc ? rc : say_exit_of(err);
+	return rc ? rc : say_errno(err, "cannot remove %s", path);
 }
 
 int cmd_key_remove_run(struct cmd_args *a)

@@ -18,8 +18,7 @@ static void apply_set(int *rc, const char *dir, const char *attr, const char *wa
 		return;
 	err = sysfs_write(dir, attr, want);
 	if (err)
-		*rc = say_error(say_exit_of(err), "%s: cannot set %s to %s: %s", what, attr, want,
-				strerror(err));
+		*rc = say_errno(err, "%s: cannot set %s to %s", what, attr, want);
 	else if (!sysfs_dry_run && say_level >= 0)
 		say_print("%s: %s %s -> %s", what, attr, now ? now : "?", want);
 }
@@ -65,8 +64,7 @@ static void apply_add_path(int *rc, const struct state_session *sess,
 		err = sysfs_write(sess->dir, "add_path", text);
 	}
 	if (err && err != EEXIST)
-		*rc = say_error(say_exit_of(err), "session %s: cannot add path %s: %s", sess->name,
-				text, strerror(err));
+		*rc = say_errno(err, "session %s: cannot add path %s", sess->name, text);
 	else if (!sysfs_dry_run && say_level >= 0)
 		say_print("session %s: path %s added", sess->name, text);
 }

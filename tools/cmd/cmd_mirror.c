@@ -121,7 +121,7 @@ static int check_can(const struct mirror *m)
 
 int cmd_mirror_check_run(struct cmd_args *a)
 {
-	int rc, err;
+	int rc;
 	struct one o __free(one_close) = one_open(a->words[0], false, &rc);
 	char *dir __free(free) = NULL;
 	int64_t n;
@@ -130,10 +130,8 @@ int cmd_mirror_check_run(struct cmd_args *a)
 	rc = rc ? rc : check_can(&o.m);
 	if (!rc) {
 		dir = sysfs_path("block/%s/md", o.m.md);
-		err = sysfs_write(dir, "sync_action", "check");
-		if (err)
-			rc = say_error(say_exit_of(err), "mirror %s: md does not compare: %s",
-				       a->words[0], strerror(err));
+		rc = say_errno(sysfs_write(dir, "sync_action", "check"),
+			       "mirror %s: md does not compare", a->words[0]);
 	}
 	while (!rc && !sysfs_dry_run && (usleep(200000), !check_idle(&o.m)))
 		;

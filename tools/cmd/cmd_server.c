@@ -134,10 +134,8 @@ int cmd_server_close_run(struct cmd_args *a)
 		if (session && of != &e->opens[i])
 			continue;
 		err = sysfs_write(e->opens[i].dir, "force_close", "1");
-		if (err)
-			say_error(0, "cannot close %s of session %s: %s", name, e->opens[i].session,
-				  strerror(err));
-		say_sum(&sum, say_exit_of(err));
+		say_sum(&sum, say_errno(err, "cannot close %s of session %s", name,
+					e->opens[i].session));
 	}
 	if (!sum.any && !ARG(a, idempotent))
 		return say_error(SAY_NOTHING, "session %s does not have %s open",
@@ -170,10 +168,8 @@ int cmd_server_disconnect_run(struct cmd_args *a)
 		if (!wanted)
 			continue;
 		err = sysfs_write(sess->paths[i].dir, "disconnect", "1");
-		if (err)
-			say_error(0, "cannot disconnect %s of session %s: %s", sess->paths[i].name,
-				  sess->name, strerror(err));
-		say_sum(&sum, say_exit_of(err));
+		say_sum(&sum, say_errno(err, "cannot disconnect %s of session %s",
+					sess->paths[i].name, sess->name));
 	}
 	if (!sum.any)
 		return say_error(SAY_NOTHING, "session %s has no such path", sess->name);

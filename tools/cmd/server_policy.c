@@ -47,8 +47,7 @@ static int policy_unseen(const struct policy_conf *c, const char *path, int why)
 		say_error(SAY_DRIVER, "the driver that is loaded knows no policy, and %s has one; nothing was changed", path);
 		return say_hint("modprobe -r ibnbd-server, then systemctl restart ibnbd-server");
 	}
-	return say_error(say_exit_of(why), "cannot read the policy of the server: %s",
-			 strerror(why));
+	return say_errno(why, "cannot read the policy of the server");
 }
 
 int server_policy_put(const struct policy_conf *c)

@@ -89,17 +89,13 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 	char *now __free(free) = sysfs_attr(dir, server_keys[id].key),
 	     *file __free(free) = say_fmt("%s/%s", dir, server_keys[id].key);
 	const char *want = server_want(c, id);
-	int err;
 
 	/* A driver older than a key has no such parameter: skip it, unless server.conf sets it. */
 	if (!strcmp(now ? now : "", want) || (!c->value[id] && !sysfs_exists(file)))
 		return SAY_DONE;
 	/* writing nothing does nothing */
-	err = sysfs_write(dir, server_keys[id].key, *want ? want : "\n");
-	if (err)
-		say_error(0, "cannot set %s to \"%s\": %s", server_keys[id].key, want,
-			  strerror(err));
-	return say_exit_of(err);
+	return say_errno(sysfs_write(dir, server_keys[id].key, *want ? want : "\n"),
+			 "cannot set %s to \"%s\"", server_keys[id].key, want);
 }
 
 /*
@@ -325,7 +321,6 @@ int cmd_server_stop_run(struct cmd_args *a)
 {
 	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
 	struct state *s __free(state_free) = state_read();
-	int err;
 
 	if (server_is_serverd("systemctl stop ibnbd-serverd"))
 		return SAY_BUSY;
@@ -336,8 +331,5 @@ int cmd_server_stop_run(struct cmd_args *a)
 			  s->nr_exports == 1 ? " is" : "s are");
 		return say_hint("ibnbd server list; --force takes them away");
 	}
-	err = sysfs_write(dir, "dev_search_path", "\n");
-	if (err)
-		say_error(0, "cannot stop the server: %s", strerror(err));
-	return say_exit_of(err);
+	return say_errno(sysfs_write(dir, "dev_search_path", "\n"), "cannot stop the server");
 }

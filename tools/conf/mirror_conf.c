@@ -145,17 +145,12 @@ struct mirror_conf *mirror_conf_load(size_t *refused, bool tell)
 
 static int conf_put(const char *path, const char *text)
 {
-	int err;
-
 	if (sysfs_dry_run) {
 		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "%s:\n%s", path, text);
 		return SAY_DONE;
 	}
 	file_mkdirs(path);
-	err = file_replace(path, text, strlen(text));
-	if (err)
-		say_error(0, "%s: cannot be written: %s", path, strerror(err));
-	return say_exit_of(err);
+	return say_errno(file_replace(path, text, strlen(text)), "%s: cannot be written", path);
 }
 
 int mirror_conf_write(const struct mirror_conf *m)

@@ -146,6 +146,19 @@ int say_exit_of(int err)
 	}
 }
 
+int say_errno(int err, const char *fmt, ...)
+{
+	char *what __free(free) = NULL;
+	va_list ap;
+
+	if (!err)
+		return SAY_DONE;
+	va_start(ap, fmt);
+	what = say_vfmt(fmt, ap);
+	va_end(ap);
+	return say_error(say_exit_of(err), "%s: %s", what, strerror(err));
+}
+
 void say_sum(struct say_sum *sum, int rc)
 {
 	sum->rc = !sum->any || sum->rc == rc ? rc : SAY_PARTIAL;

@@ -53,6 +53,8 @@ void say_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The exit code for an errno (positive) of the driver. */
 int say_exit_of(int err);
+/* The same, with an error: @fmt, and the words for @err. 0: nothing is said. */
+int say_errno(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* What several results are together: the common one while all are equal, else SAY_PARTIAL. */
 struct say_sum {
