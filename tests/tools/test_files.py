@@ -30,7 +30,7 @@ def a_nul_hides_nothing(w):
     for args in (("check",), ("start",)):
         has(server(w, *args, want=2).err, f"{f}:2:1: error: 3 NUL bytes", "not written to its end")
     eq((w.sys / "module/ibnbd_server/parameters/allow").read_text(), "\n", "nothing was changed")
-    has(w.run("doctor", want=2).out, "mistakes in server.conf")
+    has(w.run("doctor", want=2).out, "1 mistake in server.conf")
     hasnt(server(w, "check", want=2).err, "there is no allow")
     for text in (SERVER + "# \0", SERVER + "\0" * 4096, "\0" + SERVER,
                  SERVER.replace("\n", "\0", 1)):
@@ -172,7 +172,7 @@ def bytes_in_fstab_and_crypttab(w):
         "fstab:3:7: warning: a character that is not seen: no-break space, U+00A0",
         "2 | cr?ypt /dev/ibnbd/by-name/vol1", "2 | /dev/x? /b ext4")
     eq(sorted(re.findall(r"(\S+) \(.*\) has no _netdev", r.err)), ["/a", "other"])
-    has(w.run("doctor", want=2).out, "mistakes in fstab")
+    has(w.run("doctor", want=2).out, "2 mistakes in fstab")
 
 
 @test

@@ -26,7 +26,7 @@ void doctor_find(struct doctor *d, const char *check, enum doctor_level level, c
 
 /* A finding for each file that was refused, with the reason; then one for all other mistakes. */
 static void doctor_mistakes(struct doctor *d, const char *check, const struct maps *m,
-			    const char *hint, bool count)
+			    const char *hint)
 {
 	size_t i, files = 0, others;
 
@@ -41,11 +41,9 @@ static void doctor_mistakes(struct doctor *d, const char *check, const struct ma
 		files++;
 	}
 	others = m->nr_errors - files;
-	if (others && count)
+	if (others)
 		doctor_find(d, check, DOCTOR_ERROR, say_dup(hint), "%zu mistake%s in %s", others,
 			    others == 1 ? "" : "s", check);
-	else if (others)
-		doctor_find(d, check, DOCTOR_ERROR, say_dup(hint), "mistakes in %s", check);
 }
 
 static void doctor_fstab(struct doctor *d)
@@ -53,7 +51,7 @@ static void doctor_fstab(struct doctor *d)
 	struct maps *said __free(maps_free) = say_alloc(sizeof(*said));
 	struct fstab_use *uses = fstab_uses(d->m, said), *u;
 
-	doctor_mistakes(d, "fstab", said, "ibnbd maps check", false);
+	doctor_mistakes(d, "fstab", said, "ibnbd maps check");
 	for (u = uses; u->file; u++) {
 		if (!u->netdev)
 			doctor_find(d, "netdev", DOCTOR_ERROR,
@@ -92,7 +90,7 @@ static void doctor_files(struct doctor *d)
 			  (d->m->nr_errors < d->m->nr_diags ? d->m->nr_errors : d->m->nr_diags);
 
 	if (d->m->nr_errors)
-		doctor_mistakes(d, "maps.conf", d->m, "ibnbd maps check", true);
+		doctor_mistakes(d, "maps.conf", d->m, "ibnbd maps check");
 	else if (warnings)
 		doctor_find(d, "maps.conf", DOCTOR_WARNING, say_dup("ibnbd maps check"),
 			    "%zu warning%s about maps.conf", warnings, warnings == 1 ? "" : "s");
@@ -103,14 +101,14 @@ static void doctor_files(struct doctor *d)
 	doctor_enabled(d);
 	policy_conf_needed(p, c);
 	if (c->m->nr_errors)
-		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check", false);
+		doctor_mistakes(d, "server.conf", c->m, "ibnbd server check");
 	else if (c->value[SERVER_dev_search_path] && *c->value[SERVER_dev_search_path] &&
 		 !d->s->server && !d->s->serverd)
 		doctor_find(d, "server.conf", DOCTOR_WARNING,
 			    say_dup("systemctl enable --now ibnbd-server"),
 			    "server.conf names a directory, and nothing is exported: ibnbd-server is not loaded");
 	if (p->m->nr_errors)
-		doctor_mistakes(d, "policy.conf", p->m, "ibnbd server check", false);
+		doctor_mistakes(d, "policy.conf", p->m, "ibnbd server check");
 }
 
 /* ---- what runs ---- */
