@@ -54,21 +54,11 @@ int cmd_server_check_run(struct cmd_args *a)
 	return rc;
 }
 
-/* Run the program, or say with --dry-run that it would be. 0: it has succeeded. */
-static int server_exec(char *const argv[])
-{
-	for (int i = 0; sysfs_dry_run && argv[i]; i++)
-		printf("%s%s", argv[i], argv[i + 1] ? " " : "\n");
-	if (sysfs_dry_run)
-		return 0;
-	return mapping_modprobe(argv);
-}
-
 int server_unload(void)
 {
 	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
 
-	return server_exec(argv);
+	return mapping_modprobe(argv);
 }
 
 static const char *server_want(const struct server_conf *c, enum server_key_id id)
@@ -131,7 +121,7 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 		    !(late && i == SERVER_dev_search_path))
 			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
 	argv[n] = NULL;
-	if (server_exec(argv)) {
+	if (mapping_modprobe(argv)) {
 		rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
 		say_hint("ibnbd doctor");
 	}
@@ -144,26 +134,10 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 }
 
 /*
- * Does a loaded module keep a value that server.conf wants changed? Returns that value, allocated.
- * NULL: the key needs no reload. A module that is older than a key has no such parameter, which is
- * no reason to reload it.
- */
-static char *server_stays(const struct server_conf *c, const char *dir, enum server_key_id id)
-{
-	char *file __free(free) = say_fmt("%s/%s", dir, server_keys[id].key),
-	     *now = sysfs_text(file);
-	const char *want = server_want(c, id);
-
-	if (!server_keys[id].runtime && now && want && strcmp(now, want))
-		return now;
-	free(now);
-	return NULL;
-}
-
-/*
  * If a loaded module keeps a value that it cannot change and no client is connected, unload the
  * module and set *@unloaded: the caller loads it anew. If that is not possible report an error; the
- * caller can still set the other keys.
+ * caller can still set the other keys. A module that is older than a key has no such parameter,
+ * which is no reason to reload it.
  */
 static int server_fixed(struct cmd_args *a, const struct server_conf *c, const char *dir,
 			bool *unloaded)
@@ -172,8 +146,14 @@ static int server_fixed(struct cmd_args *a, const struct server_conf *c, const c
 	char *stays __free(free) = NULL;
 	int rc = SAY_DONE, i;
 
-	for (i = 0; i < SERVER_NR_PARAMETERS && !stays; i++)
-		stays = server_stays(c, dir, (enum server_key_id)i);
+	for (i = 0; i < SERVER_NR_PARAMETERS && !stays; i++) {
+		char *file __free(free) = say_fmt("%s/%s", dir, server_keys[i].key),
+		     *now __free(free) = sysfs_text(file);
+		const char *want = server_want(c, (enum server_key_id)i);
+
+		if (!server_keys[i].runtime && now && want && strcmp(now, want))
+			stays = say_dup(now);
+	}
 	*unloaded = stays && !s->nr_srv_sessions && !ARG(a, no_modprobe) &&
 		    (!sysfs_redirected() || sysfs_dry_run) && !server_unload();
 	if (stays && !*unloaded) {

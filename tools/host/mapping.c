@@ -25,7 +25,11 @@
 
 int mapping_modprobe(char *const argv[])
 {
-	return sysfs_wait(sysfs_spawn(argv, NULL, false));
+	FILE *f = sysfs_dry_run_stderr ? stderr : stdout;
+
+	for (int i = 0; sysfs_dry_run && argv[i]; i++)
+		fprintf(f, "%s%s", argv[i], argv[i + 1] ? " " : "\n");
+	return sysfs_dry_run ? 0 : sysfs_wait(sysfs_spawn(argv, NULL, false));
 }
 
 /*
@@ -72,9 +76,7 @@ int mapping_driver(bool load)
 	char *ctl __free(free) = sysfs_path(STATE_CLIENT);
 	bool there = sysfs_exists(ctl);
 
-	if (!there && load && !sysfs_redirected() && sysfs_dry_run) {
-		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "modprobe -q ibnbd-client\n");
-	} else if (!there && load && !sysfs_redirected()) {
+	if (!there && load && !sysfs_redirected()) {
 		say_more("modprobe ibnbd-client");
 		mapping_modprobe(argv);
 		there = sysfs_exists(ctl);

@@ -8,7 +8,10 @@
 
 #define MAPPING_WAIT	30	/* seconds that an unmapped device may take to go */
 
-/* Run modprobe; @argv[0] is its name. 0, a status of waitpid(2), or -1. */
+/*
+ * Run modprobe, or print in a dry run that it would be run; @argv[0] is its name. 0, a status of
+ * waitpid(2), or -1.
+ */
 int mapping_modprobe(char *const argv[]);
 /*
  * Is the driver in memory another one than modprobe would load now, after an upgrade? What runs and
