@@ -333,8 +333,7 @@ static int again_now(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
 	struct maps *m __free(maps_free) = maps_load(VALUE(a, file));
 	const struct maps_entry *e = maps_find_device(m, d->session, d->device_path);
-	char line[IBNBD_MAP_LINE_MAX + 1] = "", *why __free(free) = NULL,
-	     *kname __free(free) = NULL;
+	char line[IBNBD_MAP_LINE_MAX + 1], *why __free(free) = NULL, *kname __free(free) = NULL;
 	struct state_session *sess = state_session(s, d->session);
 	struct ibnbd_map map;
 	int rc, err;
@@ -349,8 +348,8 @@ static int again_now(struct cmd_args *a, struct state *s, struct state_dev *d)
 	rc = mapping_map(&map, NULL, 0, &kname, &err, &why);
 	if (rc) {
 		map_failed(&map, rc, err, why);
-		if (mapopt_format(&map, line, sizeof(line)) > 0)
-			say_hint("it is unmapped now; then: ibnbd map %s", line);
+		mapopt_format(&map, line, sizeof(line));
+		say_hint("it is unmapped now; then: ibnbd map %s", line);
 		return rc;
 	}
 	if (kname && e)

@@ -45,11 +45,8 @@ static int64_t release_hold(const struct state_dev *d)
 static int release_write(const struct state_dev *d, int64_t hold)
 {
 	char *text __free(free) = say_fmt("%" PRId64, hold);
-	int rc = sysfs_write(d->dir, "ibnbd/hold", text);
 
-	if (rc)
-		rc = say_error(SAY_FAILED, "%s: cannot set hold: %s", d->path, strerror(rc));
-	return rc;
+	return say_errno(sysfs_write(d->dir, "ibnbd/hold", text), "%s: cannot set hold", d->path);
 }
 
 /*
