@@ -101,16 +101,6 @@ char *group_state_here(const char *name)
 	return sysfs_root("/run/ibnbd/group-%s", name);
 }
 
-/* Before the driver has its records: what a stop and a status go by, and no file that is edited. */
-static int state_note_here(const struct group *g)
-{
-	char *path __free(free) = group_state_here(g->name);
-
-	if (!sysfs_dry_run)
-		file_mkdirs(path);
-	return state_put(path, g->dir);
-}
-
 /* "HOST ID": machines that were cloned share the id, others the name. */
 static char *state_us(void)
 {
@@ -134,7 +124,8 @@ char *group_state_owner(const struct group *g, bool *us)
 int group_state_take(const struct group *g, bool force)
 {
 	bool us;
-	char *we __free(free) = state_us(), *owner __free(free) = group_state_owner(g, &us);
+	char *we __free(free) = state_us(), *owner __free(free) = group_state_owner(g, &us),
+	     *here __free(free) = group_state_here(g->name);
 	int rc;
 
 	if (owner && !us && !force) {
@@ -146,7 +137,10 @@ int group_state_take(const struct group *g, bool force)
 		say_warn("group %s is taken over from %s, which has not stopped it", g->name,
 			 owner);
 	rc = state_write(g, "owner", we);
-	return rc ? rc : state_note_here(g);
+	if (!rc && !sysfs_dry_run)
+		file_mkdirs(here);
+	/* Before the driver has the records: a stop and a status go by it, not by the group's file. */
+	return rc ? rc : state_put(here, g->dir);
 }
 
 int group_state_leave(const struct group *g)
