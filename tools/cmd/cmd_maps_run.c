@@ -294,11 +294,8 @@ static int run_stop_one(struct cmd_args *a, struct state *s, const struct maps_e
 		return SAY_DONE;
 	}
 	if (!ARG(a, force) && mapping_built_upon(d)) {
-		char **users __free(sysfs_list_free) = mapping_users(d);
-
 		say_error(SAY_BUSY, "%s (%s) is in use and stays mapped", e->name, d->path);
-		for (size_t i = 0; users[i]; i++)
-			say_hint("%s", users[i]);
+		mapping_tell_users(d);
 		return SAY_BUSY;
 	}
 	return run_unmap(a, d, wait);

@@ -376,7 +376,7 @@ static int mapping_wait_gone(const struct state_dev *d, int wait)
 	return there ? mapping_still_there(d, wait) : SAY_DONE;
 }
 
-static void mapping_tell_users(const struct state_dev *d)
+void mapping_tell_users(const struct state_dev *d)
 {
 	char **users __free(sysfs_list_free) = mapping_users(d);
 

@@ -54,6 +54,8 @@ int mapping_unmap(const struct state_dev *d, bool force, int wait);
 
 /* The users of a device: mounts, swap, dm, md, loop, processes. NULL-terminated, allocated. */
 char **mapping_users(const struct state_dev *d);
+/* Print them as hints of an error. */
+void mapping_tell_users(const struct state_dev *d);
 /*
  * The same for a local disk of this host, without processes. @dir: directory of the disk in sysfs.
  */
