@@ -99,38 +99,29 @@ static bool monitor_same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static void monitor_paths(struct monitor *m, struct state *now, struct state *old)
+/* The sessions and paths of @s, beside how they are at another time: before, or after if @gone. */
+static void monitor_paths(struct monitor *m, const struct state *s, struct state *other, bool gone)
 {
-	for (size_t i = 0; i < now->nr_sessions; i++) {
-		const struct state_session *s = &now->sessions[i];
+	for (size_t i = 0; i < s->nr_sessions; i++) {
+		const struct state_session *sess = &s->sessions[i];
+		bool alone = !state_session(other, sess->name);
 
-		if (!state_session(old, s->name))
-			monitor_tell(m, "session", s->name, "add", NULL);
-		for (size_t j = 0; j < (size_t)s->nr_paths; j++) {
-			const struct state_path *p = &s->paths[j], *b = state_path_then(old, p);
-			char *object __free(free) = NULL;
+		if (alone && !gone)
+			monitor_tell(m, "session", sess->name, "add", NULL);
+		for (size_t j = 0; j < (size_t)sess->nr_paths; j++) {
+			const struct state_path *p = &sess->paths[j], *b = state_path_then(other, p);
+			char *object __free(free) = say_fmt("%s %s", sess->name, p->name);
 
-			if (b && monitor_same(p->state, b->state) &&
-			    monitor_same(p->state_detail, b->state_detail))
-				continue;
-			object = say_fmt("%s %s", p->session, p->name);
-			monitor_tell(m, "path", object, b ? p->state ? p->state : "change" : "add",
-				     p->state_detail);
+			if (!b)
+				monitor_tell(m, "path", object, gone ? "remove" : "add",
+					     gone ? NULL : p->state_detail);
+			else if (!gone && (!monitor_same(p->state, b->state) ||
+					   !monitor_same(p->state_detail, b->state_detail)))
+				monitor_tell(m, "path", object, p->state ? p->state : "change",
+					     p->state_detail);
 		}
-	}
-	for (size_t i = 0; i < old->nr_sessions; i++) {
-		const struct state_session *s = &old->sessions[i];
-
-		for (size_t j = 0; j < (size_t)s->nr_paths; j++) {
-			char *object __free(free) = NULL;
-
-			if (state_path_then(now, &s->paths[j]))
-				continue;
-			object = say_fmt("%s %s", s->name, s->paths[j].name);
-			monitor_tell(m, "path", object, "remove", NULL);
-		}
-		if (!state_session(now, s->name))
-			monitor_tell(m, "session", s->name, "remove", NULL);
+		if (alone && gone)
+			monitor_tell(m, "session", sess->name, "remove", NULL);
 	}
 }
 
@@ -167,7 +158,8 @@ int cmd_monitor_run(struct cmd_args *a)
 		if (poll(&p, 1, MONITOR_MS) > 0)
 			monitor_uevent(&m, p.fd);
 		now = state_read();
-		monitor_paths(&m, now, old);
+		monitor_paths(&m, now, old, false);
+		monitor_paths(&m, old, now, true);
 		monitor_devs(&m, now, old);
 		state_free(old);
 		old = now;
