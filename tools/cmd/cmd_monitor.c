@@ -109,7 +109,8 @@ static void monitor_paths(struct monitor *m, const struct state *s, struct state
 		if (alone && !gone)
 			monitor_tell(m, "session", sess->name, "add", NULL);
 		for (size_t j = 0; j < (size_t)sess->nr_paths; j++) {
-			const struct state_path *p = &sess->paths[j], *b = state_path_then(other, p);
+			const struct state_path *p = &sess->paths[j],
+						*b = state_path_then(other, p);
 			char *object __free(free) = say_fmt("%s %s", sess->name, p->name);
 
 			if (!b)

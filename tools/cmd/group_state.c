@@ -139,7 +139,7 @@ int group_state_take(const struct group *g, bool force)
 	rc = state_write(g, "owner", we);
 	if (!rc && !sysfs_dry_run)
 		file_mkdirs(here);
-	/* Before the driver has the records: a stop and a status go by it, not by the group's file. */
+	/* Before the driver has the records: a stop and a status go by it, not by the file. */
 	return rc ? rc : state_put(here, g->dir);
 }
 
