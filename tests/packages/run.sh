@@ -210,9 +210,17 @@ deb_builds() {
 }
 deb_lintian() {
 	have lintian || return
-	local said
-	said=$(lintian --allow-root -I --pedantic build/deb/*.changes 2>&1) && [ -z "$said" ] ||
-		{ echo "$said"; return 1; }
+	local said line rc=0
+	said=$(lintian --allow-root -I --pedantic build/deb/*.changes 2>&1) || rc=1
+	# machine code may look like a word: one that is misspelt stands in a source
+	while read -r line; do
+		[ -n "$line" ] || continue
+		[[ $line =~ spelling-error-in-binary\ ([^ ]+) ]] &&
+			! grep -rqF "${BASH_REMATCH[1]}" ibtrs ibnbd tools && continue
+		echo "$line"
+		rc=1
+	done <<< "$said"
+	return $rc
 }
 scripts() {	# the maintainer scripts of a package without comments
 	local dir=$logs/control
