@@ -26,7 +26,7 @@ notices() {	# LAW CASE SAYS: 0 the test failed, as it should
 		near+=(-B 8)
 		make -C "$tree/tests/unit" check >> "$log" 2>&1
 	else
-		make -C "$tree" "KVER=$KVER" TESTS=1 modules tools >> "$log" 2>&1 || {
+		make -C "$tree" "KVER=$KVER" TESTS=1 modules tools lib >> "$log" 2>&1 || {
 			why="it does not build"
 			return 1
 		}
@@ -40,7 +40,7 @@ notices() {	# LAW CASE SAYS: 0 the test failed, as it should
 	}
 }
 sound() {	# CASE..: they pass when nothing is broken
-	make -C "$tree" "KVER=$KVER" TESTS=1 modules tools && make -C "$tree/tests/unit" check &&
+	make -C "$tree" "KVER=$KVER" TESTS=1 modules tools lib && make -C "$tree/tests/unit" check &&
 		{ [ $# -eq 0 ] || "$tree/tests/vm/run.py" "$@"; }
 }
 
