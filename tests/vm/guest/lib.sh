@@ -403,6 +403,10 @@ tidy_io() {
 		read -r pid 2> /dev/null < "$f" || continue
 		[ "$pid" = $BASHPID ] || kill -KILL "-$pid" 2> /dev/null || true
 	done
+	# or it opens what the next case maps, and unmaps at once
+	! pkill -TERM -x systemd-udevd ||
+		wait_for 10 eval "! pgrep -x systemd-udevd > /dev/null" || fail "udev does not end"
+	rm -rf /run/udev
 	while read -r _ d _; do
 		case $d in /mnt*) echo "$d" ;; esac
 	done < /proc/mounts | sort -r | xargs -r umount
