@@ -40,7 +40,8 @@ notices() {	# LAW CASE SAYS: 0 the test failed, as it should
 	}
 }
 sound() {	# CASE..: they pass when nothing is broken
-	make -C "$tree" "KVER=$KVER" TESTS=1 modules tools lib && make -C "$tree/tests/unit" check &&
+	make -C "$tree" "KVER=$KVER" TESTS=1 modules tools lib &&
+		make -C "$tree/tests/unit" check &&
 		{ [ $# -eq 0 ] || "$tree/tests/vm/run.py" "$@"; }
 }
 
