@@ -6,9 +6,9 @@
  * attempt to open it until it is closed completely. A mapping that needs a session which is being
  * opened or closed waits for that, killable.
  *
- * The tag set: a private queue is its first user and stays until the end, so that the set is "shared"
- * already when the first disk is added, and still when only one disk is left (L2). STACKING: a CPU
- * may go offline while requests are held (L13).
+ * The tag set: a private queue is its first user and stays until the end, so that the set is
+ * "shared" already when the first disk is added, and still when only one disk is left (L2).
+ * STACKING: a CPU may go offline while requests are held (L13).
  *
  * Locking: the list, names, states and users are under ibnbd_clt_lock of names.c. Only the task
  * that opens or closes a session changes the rest.

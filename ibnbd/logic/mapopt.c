@@ -384,7 +384,7 @@ static int mapopt_no_control(struct mapopt_span w, bool blanks, struct ibnbd_map
 		if (c == '\r')
 			return mapopt_refuse(err, -EINVAL, i, 1,
 					     "carriage return: is this a DOS text file?");
-		if ((c < 0x20 && !(blanks && c == '\t')) || c == 0x7f)
+		if (ibnbd_is_control(w.s[i]) && !(blanks && c == '\t'))
 			return mapopt_refuse(err, -EINVAL, i, 1, "control character 0x%02x", c);
 		if (!blanks && c == ' ')
 			return mapopt_refuse(err, -EINVAL, i, 1, "a value cannot contain blanks");

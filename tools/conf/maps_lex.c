@@ -30,7 +30,7 @@ char *maps_odd(const char *s, size_t left, size_t *n)
 	}
 	if (c == '\r')
 		return say_dup("a carriage return that is not at the end of its line");
-	return c < 0x20 || c == 0x7f ? say_fmt("control character 0x%02x", c) : NULL;
+	return ibnbd_is_control(*s) ? say_fmt("control character 0x%02x", c) : NULL;
 }
 
 static size_t lex_eol(const struct maps_file *f, size_t off)
@@ -152,7 +152,7 @@ static size_t lex_word(struct lex *l, size_t off, size_t eol, struct maps_token 
 		char c = f->text[off];
 
 		n = 1;
-		if (!quoted && (c == ' ' || c == '\t' || lex_continued(f, off)))
+		if (!quoted && (ibnbd_is_blank(c) || lex_continued(f, off)))
 			break;
 		if (c == '"') {
 			quoted = !quoted;
@@ -196,7 +196,7 @@ size_t maps_lex(struct maps *m, size_t file, size_t off, struct maps_words *w)
 	if (eol > off && f->text[eol - 1] == '\r')
 		end--;
 	while (off < end) {
-		if (f->text[off] == ' ' || f->text[off] == '\t') {
+		if (ibnbd_is_blank(f->text[off])) {
 			off++;
 			continue;
 		}
