@@ -10,7 +10,6 @@
 #include <linux/slab.h>
 #include "ibnbd/client/dev.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/remove.h"

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The disk of a device: /dev/ibnbdN and its limits. number.c has its number and its openers.
+ * The disk of a device, /dev/ibnbdN: its limits, its number N, and its openers.
  *
  * An open is refused only when the disk is being removed. A disk that is read-only can be opened
  * for writing, too, and refuses the write, as sd and nvme do.
  *
+ * A number outlives its device (docs/design.md 8.2); it is freed when the block layer releases the
+ * disk. The memory of the number has its own references: of the device, of the disk, and of each
+ * task that waits for the removal. Module exit waits for the last one, since the block layer drops
+ * an opener's reference to the module before its reference to the disk.
+ *
  * Locking: dev->disk, the limits, the size and the read-only flag change under dev->lock. Uevents
- * are sent by a work, without the lock (see ibnbd_clt_disk_uevent()).
+ * are sent by a work, without the lock (see ibnbd_clt_disk_uevent()). n->dev is cleared under
+ * n->lock, and an open reads it under n->lock: on older kernels an open that is already on its way
+ * may arrive after del_gendisk().
  *
  * Limits are changed on a quiesced queue without freezing it (L2), and only when they differ. A
  * task that writes to queue/... in sysfs while I/O is held freezes the queue with the limits
@@ -14,11 +21,14 @@
  */
 #include <linux/blkdev.h>
 #include <linux/hdreg.h>
+#include <linux/idr.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/number.h"
-#include "ibnbd/client/session.h"
 #include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/unflushed.h"
 
@@ -28,6 +38,123 @@
  */
 #define DISK_SEGMENT_MASK	(4096UL - 1)
 #define DISK_DMA_MASK		3	/* RDMA does not care where a segment begins */
+
+#define NUMBER_RELEASE	(10 * HZ)	/* longer than a kernel that releases objects late takes */
+#define NUMBER_CLOSE	HZ		/* udev has each disk open for a moment */
+
+struct ibnbd_clt_number {
+	refcount_t ref;
+	int index;
+	bool taken;			/* READ_ONCE */
+	atomic_t openers;		/* negative: it may not be opened any more */
+	struct completion deleted;	/* of the disk */
+	struct completion settled;
+	spinlock_t lock;		/* dev */
+	struct ibnbd_clt_dev *dev;	/* NULL: removed */
+};
+
+static DEFINE_IDA(number_ida);
+static DECLARE_WAIT_QUEUE_HEAD(number_waiters);
+static atomic_t number_count = ATOMIC_INIT(0);
+
+/* ---- the number ---- */
+
+int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev)
+{
+	struct ibnbd_clt_number *n __free(kfree) = kzalloc(sizeof(*n), GFP_KERNEL);
+
+	if (!n)
+		return -ENOMEM;
+	n->index = ida_alloc(&number_ida, GFP_KERNEL);
+	if (n->index < 0)
+		return n->index;
+	n->taken = true;
+	n->dev = dev;
+	refcount_set(&n->ref, 1);
+	spin_lock_init(&n->lock);
+	init_completion(&n->deleted);
+	init_completion(&n->settled);
+	atomic_inc(&number_count);
+	WRITE_ONCE(dev->index, n->index);
+	dev->number = no_free_ptr(n);
+	return 0;
+}
+
+struct ibnbd_clt_number *ibnbd_clt_number_get(struct ibnbd_clt_number *n)
+{
+	refcount_inc(&n->ref);
+	return n;
+}
+
+void ibnbd_clt_number_put(struct ibnbd_clt_number *n)
+{
+	if (!refcount_dec_and_test(&n->ref))
+		return;
+	kfree(n);
+	if (atomic_dec_and_test(&number_count))
+		wake_up_all(&number_waiters);
+}
+
+struct ibnbd_clt_dev *ibnbd_clt_number_dev(const struct ibnbd_clt_number *n)
+{
+	return n->dev;
+}
+
+int ibnbd_clt_number_openers(const struct ibnbd_clt_number *n)
+{
+	return atomic_read(&n->openers);
+}
+
+bool ibnbd_clt_number_claim(struct ibnbd_clt_number *n)
+{
+	return !atomic_cmpxchg(&n->openers, 0, -1);
+}
+
+/* The disk was released, or there was none. */
+static void number_free(struct ibnbd_clt_number *n)
+{
+	ida_free(&number_ida, n->index);
+	WRITE_ONCE(n->taken, false);
+	wake_up_all(&number_waiters);
+}
+
+/*
+ * Waits until the number is free, and wakes whatever waits for that. Bounded: an opener that has
+ * the disk open for a moment only (udev) gets a second to close it. The number of a disk that stays
+ * open stays taken.
+ */
+static void number_settle(struct ibnbd_clt_number *n)
+{
+	wait_event_timeout(number_waiters, !READ_ONCE(n->taken) || atomic_read(&n->openers) > 0,
+			   NUMBER_RELEASE);
+	if (!wait_event_timeout(number_waiters, !READ_ONCE(n->taken), NUMBER_CLOSE))
+		pr_info("ibnbd%d: still open; its number is released on last close\n",
+			n->index);
+	complete_all(&n->settled);
+}
+
+int ibnbd_clt_number_wait_deleted(struct ibnbd_clt_number *n)
+{
+	return wait_for_completion_killable(&n->deleted) ? -EINTR : 0;
+}
+
+int ibnbd_clt_number_wait_settled(struct ibnbd_clt_number *n)
+{
+	return wait_for_completion_killable(&n->settled) ? -EINTR : 0;
+}
+
+void ibnbd_clt_number_exit(void)
+{
+	wait_event(number_waiters, !atomic_read(&number_count));
+	/*
+	 * The task that dropped the last reference, and a store of unmap_device, which runs outside
+	 * of its attribute, may still execute some code of this module.
+	 */
+	synchronize_rcu_tasks();
+	ida_destroy(&number_ida);
+}
+
+/* ---- limits ---- */
 
 static void disk_limits(const struct ibnbd_clt_grant *g, struct cx_limits *cx)
 {
@@ -251,12 +378,20 @@ void ibnbd_clt_disk_other_writer(struct ibnbd_clt_dev *dev, const struct ibnbd_c
 
 DEF_BD_OPEN(disk_open, disk, mode)
 {
-	return ibnbd_clt_number_open(disk->private_data);
+	struct ibnbd_clt_number *n = disk->private_data;
+
+	guard(spinlock)(&n->lock);
+	if (!n->dev || READ_ONCE(n->dev->state) == IBNBD_DEV_UNMAPPED ||
+	    !atomic_inc_unless_negative(&n->openers))
+		return -ENXIO;
+	return 0;
 }
 
 DEF_BD_RELEASE(disk_release, disk)
 {
-	ibnbd_clt_number_close(disk->private_data);
+	struct ibnbd_clt_number *n = disk->private_data;
+
+	atomic_dec(&n->openers);
 }
 
 /*
@@ -267,7 +402,7 @@ static void disk_free(struct gendisk *disk)
 {
 	struct ibnbd_clt_number *n = disk->private_data;
 
-	ibnbd_clt_number_free(n);
+	number_free(n);
 	ibnbd_clt_number_put(n);
 }
 
@@ -329,23 +464,25 @@ int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev)
 
 void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev)
 {
-	struct gendisk *disk = dev->disk;
+	struct ibnbd_clt_number *n = dev->number;
 
-	if (!disk) {
-		ibnbd_clt_number_free(dev->number);
-		return;
+	if (dev->disk) {
+		/*
+		 * A uevent that is due is cancelled: the removal sends its own. To wait until a
+		 * queued uevent is sent would be to wait for a place in the work queue that runs
+		 * this removal.
+		 */
+		cancel_delayed_work_sync(&dev->uevent_work);
+		if (dev->shown) {
+			blk_mark_disk_dead(dev->disk);
+			del_gendisk(dev->disk);
+		}
+		scoped_guard(spinlock, &n->lock)
+			n->dev = NULL;
+		complete_all(&n->deleted);
+		cx_free_disk(dev->disk);
 	}
-	/*
-	 * A uevent that is due is cancelled: the removal sends its own. To wait until a queued
-	 * uevent is sent would be to wait for a place in the work queue that runs this removal.
-	 */
-	cancel_delayed_work_sync(&dev->uevent_work);
-	if (dev->shown) {
-		blk_mark_disk_dead(disk);
-		del_gendisk(disk);
-	}
-	ibnbd_clt_number_leave(dev->number);
-	cx_free_disk(disk);
 	if (!dev->shown)
-		ibnbd_clt_number_free(dev->number);
+		number_free(n);
+	number_settle(n);
 }

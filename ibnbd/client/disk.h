@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The disk of a device. */
+/* The disk of a device, its number and its openers. */
 #ifndef IBNBD_CLIENT_DISK_H
 #define IBNBD_CLIENT_DISK_H
 
@@ -21,7 +21,7 @@ int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev);
 int ibnbd_clt_disk_add(struct ibnbd_clt_dev *dev);
 /*
  * For the removal only: all requests have ended. The number is freed when no opener has the disk
- * any more.
+ * any more; waits for that, for a limited time.
  */
 void ibnbd_clt_disk_del(struct ibnbd_clt_dev *dev);
 
@@ -46,5 +46,34 @@ void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action
  * by KOBJ_CHANGE with IBNBD_OTHER_WRITERS.
  */
 void ibnbd_clt_disk_other_writer(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+
+/* Module exit: waits until the last disk has been released. */
+void ibnbd_clt_number_exit(void);
+
+/**
+ * ibnbd_clt_number_take() - give a device the lowest free number
+ * @dev: gets dev->number and dev->index
+ *
+ * Return: 0 or a negative errno.
+ */
+int ibnbd_clt_number_take(struct ibnbd_clt_dev *dev);
+
+/* References to the memory; they do not keep the number taken. */
+struct ibnbd_clt_number *ibnbd_clt_number_get(struct ibnbd_clt_number *n);
+void ibnbd_clt_number_put(struct ibnbd_clt_number *n);
+
+/* The device. For the attributes of its disk: they are deleted before the device is. */
+struct ibnbd_clt_dev *ibnbd_clt_number_dev(const struct ibnbd_clt_number *n);
+
+int ibnbd_clt_number_openers(const struct ibnbd_clt_number *n);
+/* True: the disk is not open, and cannot be opened from now on. False: it is open. */
+bool ibnbd_clt_number_claim(struct ibnbd_clt_number *n);
+
+/*
+ * Wait, killable, until the disk is deleted, and for the end of ibnbd_clt_disk_del(). Return: 0 or
+ * -EINTR.
+ */
+int ibnbd_clt_number_wait_deleted(struct ibnbd_clt_number *n);
+int ibnbd_clt_number_wait_settled(struct ibnbd_clt_number *n);
 
 #endif

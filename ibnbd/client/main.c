@@ -2,8 +2,7 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 #include <ibtrs/version.h>
-#include "ibnbd/client/dev.h"
-#include "ibnbd/client/number.h"
+#include "ibnbd/client/disk.h"
 #include "ibnbd/client/sysfs.h"
 
 #define CREATE_TRACE_POINTS

@@ -19,7 +19,6 @@
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
-#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/trace.h"
 #include "ibnbd/client/unflushed.h"

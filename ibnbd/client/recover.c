@@ -9,7 +9,6 @@
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/link.h"
-#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 

@@ -17,7 +17,6 @@
 #include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/names.h"
-#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/remove.h"
 
@@ -65,7 +64,6 @@ void ibnbd_clt_remove_work(struct work_struct *work)
 	 */
 	module_put(THIS_MODULE);
 	ibnbd_clt_disk_del(dev);
-	ibnbd_clt_number_settle(dev->number);
 	/*
 	 * No request, no attribute and, after the next call, no session queues a work of the
 	 * device.

@@ -16,8 +16,8 @@
 #include <linux/module.h>
 #include <ibtrs/admin.h>
 #include "ibnbd/client/dev_state.h"
+#include "ibnbd/client/disk.h"
 #include "ibnbd/client/link.h"
-#include "ibnbd/client/number.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/sysfs.h"
