@@ -12,7 +12,6 @@
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
-#include "ibnbd/client/remove.h"
 #include "ibnbd/logic/text.h"
 
 /*
@@ -91,7 +90,7 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	ratelimit_set_flags(&dev->uevent_limit, RATELIMIT_MSG_ON_RELEASE);	/* no messages */
 	dev->resize_tell = jiffies;
 	INIT_DELAYED_WORK(&dev->uevent_work, ibnbd_clt_disk_uevent_work);
-	INIT_WORK(&dev->remove_work, ibnbd_clt_remove_work);
+	INIT_WORK(&dev->remove_work, ibnbd_clt_recover_remove_work);
 	init_completion(&dev->mapped);
 	spin_lock_init(&dev->kept_lock);
 	rwlock_init(&dev->kept_copying);

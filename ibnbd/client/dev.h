@@ -2,8 +2,8 @@
 /*
  * A mapped device: its state, its timers, what the server has open for it, its end.
  *
- * dev.c allocates and frees the object; dev_state.c drives its state; recover.c has its works;
- * open.c asks the server to open it; disk.c shows it to the block layer; remove.c removes it.
+ * dev.c allocates and frees the object; dev_state.c drives its state; recover.c has its works and
+ * removes it; open.c asks the server to open it; disk.c shows it to the block layer.
  */
 #ifndef IBNBD_CLIENT_DEV_H
 #define IBNBD_CLIENT_DEV_H

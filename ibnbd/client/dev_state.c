@@ -15,7 +15,7 @@
  *			parked requests, replay. Another disk, or a server that says no for good:
  *			fenced. No answer, or "not yet": still held, hold= goes on, and OPEN is sent
  *			again (L4).
- *	unmap		ends what is held, then the removal work (remove.c)
+ *	unmap		ends what is held, then the removal work (recover.c)
  *
  * Locking: open_lock is taken before lock, and session->lock before lock. Under dev->lock memory is
  * allocated NOIO, because memory may be reclaimed by writing to this very disk.

@@ -10,6 +10,7 @@ void ibnbd_clt_recover_work(struct work_struct *work);
 void ibnbd_clt_recover_hold_work(struct work_struct *work);
 void ibnbd_clt_recover_group_work(struct work_struct *work);
 void ibnbd_clt_recover_sweep_work(struct work_struct *work);
+void ibnbd_clt_recover_remove_work(struct work_struct *work);
 
 /**
  * ibnbd_clt_recover_unmap() - start the removal of a device
