@@ -180,7 +180,7 @@ struct ibnbd_clt_dev {
 	struct completion mapped;	/* map_device has finished, with or without success */
 
 	struct list_head sess_entry;	/* session's lock and ev_lock */
-	struct list_head group_entry;	/* group_lock of group.c */
+	struct list_head group_entry;	/* group_lock of dev.c */
 	struct list_head entry;		/* ibnbd_clt_lock */
 };
 
@@ -232,6 +232,15 @@ static inline bool ibnbd_clt_grant_is_new(const struct ibnbd_clt_dev *dev,
 {
 	return g->features & IBNBD_FEAT_IDENTITY && g->rsp.device_id != dev->grant.rsp.device_id;
 }
+
+/* From here to ibnbd_clt_group_leave() the device is a leg of its group=, if it names one. */
+void ibnbd_clt_group_join(struct ibnbd_clt_dev *dev);
+/* No other leg tells @dev anything from here on. */
+void ibnbd_clt_group_leave(struct ibnbd_clt_dev *dev);
+/* State or in_sync of @dev changed: all legs of its group get NEWS_GROUP. Any context. */
+void ibnbd_clt_group_changed(struct ibnbd_clt_dev *dev);
+/* Can another leg stand for @dev? Any context. */
+bool ibnbd_clt_group_another(struct ibnbd_clt_dev *dev);
 
 /*
  * refuse.c: log the refusal of something an administrator wrote, keep it for ctl/last_error, and

@@ -10,7 +10,7 @@
  *			A request that was held before and has not been completed since counts as
  *			held all the time
  *	another leg	of the same group= is open and in sync: after failfast= seconds, what it
- *			can do in place of this one ends (group.c)
+ *			can do in place of this one ends (dev.c)
  *	link up		re-OPEN; limits and identity are compared; the same disk: device id into the
  *			parked requests, replay. Another disk, or a server that says no for good:
  *			fenced. No answer, or "not yet": still held, hold= goes on, and OPEN is sent

@@ -50,17 +50,6 @@ void ibnbd_clt_dev_added(struct ibnbd_clt_dev *dev);
 void ibnbd_clt_dev_link_down(struct ibnbd_clt_dev *dev);
 void ibnbd_clt_dev_link_up(struct ibnbd_clt_dev *dev);
 
-/* group.c: legs of one mirror know of each other: the group rule (docs/design.md, decision 21). */
-
-/* From here to ibnbd_clt_group_leave() the device is a leg of its group=, if it names one. */
-void ibnbd_clt_group_join(struct ibnbd_clt_dev *dev);
-/* No other leg tells @dev anything from here on. */
-void ibnbd_clt_group_leave(struct ibnbd_clt_dev *dev);
-/* State or in_sync of @dev changed: all legs of its group get NEWS_GROUP. Any context. */
-void ibnbd_clt_group_changed(struct ibnbd_clt_dev *dev);
-/* Can another leg stand for @dev? Any context. */
-bool ibnbd_clt_group_another(struct ibnbd_clt_dev *dev);
-
 /* inflight.c: operations on the requests of a device that are under way. */
 
 /* All of these: @dev->lock held. */
