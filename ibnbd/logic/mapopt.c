@@ -32,6 +32,7 @@ static_assert(IBNBD_MAPOPT_COUNT <= 32, "struct ibnbd_map.given has 32 bits");
 struct mapopt_span {
 	const char *s;
 	size_t len;
+	size_t pos;		/* of @s, as struct ibnbd_mapopt_err counts */
 };
 
 bool ibnbd_mapopt_in_range(enum ibnbd_mapopt_id id, int value)
@@ -39,17 +40,24 @@ bool ibnbd_mapopt_in_range(enum ibnbd_mapopt_id id, int value)
 	return value >= ibnbd_mapopts[id].min && value <= ibnbd_mapopts[id].max;
 }
 
-__printf(5, 6) static int mapopt_refuse(struct ibnbd_mapopt_err *err, int rc, size_t pos,
-					size_t len, const char *fmt, ...)
+/* @v: what is wrong. */
+__printf(3, 4) static int mapopt_refuse(struct ibnbd_mapopt_err *err, struct mapopt_span v,
+					const char *fmt, ...)
 {
 	va_list ap;
 
-	err->pos = pos;
-	err->len = len;
+	err->pos = v.pos;
+	err->len = v.len;
 	va_start(ap, fmt);
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
-	return rc;
+	return -EINVAL;
+}
+
+/* @len bytes of @v from @at on. */
+static struct mapopt_span mapopt_part(struct mapopt_span v, size_t at, size_t len)
+{
+	return (struct mapopt_span){ v.s + at, len, v.pos + at };
 }
 
 /* Length to show with "%.*s". */
@@ -105,16 +113,14 @@ static const char *mapopt_nearest(struct mapopt_span w)
 	return found;
 }
 
-static int mapopt_unknown(struct mapopt_span key, size_t pos, struct ibnbd_mapopt_err *err)
+static int mapopt_unknown(struct mapopt_span key, struct ibnbd_mapopt_err *err)
 {
 	const char *near = mapopt_nearest(key);
 
 	if (near)
-		return mapopt_refuse(err, -EINVAL, pos, key.len,
-				     "unknown key \"%.*s\", did you mean \"%s\"?",
+		return mapopt_refuse(err, key, "unknown key \"%.*s\", did you mean \"%s\"?",
 				     mapopt_shown(key.len), key.s, near);
-	return mapopt_refuse(err, -EINVAL, pos, key.len, "unknown key \"%.*s\"",
-			     mapopt_shown(key.len), key.s);
+	return mapopt_refuse(err, key, "unknown key \"%.*s\"", mapopt_shown(key.len), key.s);
 }
 
 /* Length of the first name at @s in a word list; words are separated by '|', synonyms by ':'. */
@@ -204,31 +210,29 @@ static bool mapopt_number(struct mapopt_span v, s64 *out)
 }
 
 static int mapopt_set_int(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v,
-			  size_t pos, struct ibnbd_mapopt_err *err)
+			  struct ibnbd_mapopt_err *err)
 {
 	s64 n;
 
 	if (!mapopt_number(v, &n))
-		return mapopt_refuse(err, -EINVAL, pos, v.len,
-				     "%s: \"%.*s\" is not a number from %d to %d", o->key,
+		return mapopt_refuse(err, v, "%s: \"%.*s\" is not a number from %d to %d", o->key,
 				     mapopt_shown(v.len), v.s, o->min, o->max);
 	if (n < o->min || n > o->max)
-		return mapopt_refuse(err, -EINVAL, pos, v.len,
-				     "%s: %.*s is out of range, %d to %d are possible", o->key,
-				     mapopt_shown(v.len), v.s, o->min, o->max);
+		return mapopt_refuse(err, v, "%s: %.*s is out of range, %d to %d are possible",
+				     o->key, mapopt_shown(v.len), v.s, o->min, o->max);
 	*field = (int)n;
 	return 0;
 }
 
 static int mapopt_set_word(const struct ibnbd_mapopt *o, int *field, struct mapopt_span v,
-			   size_t pos, struct ibnbd_mapopt_err *err)
+			   struct ibnbd_mapopt_err *err)
 {
 	int index = mapopt_word_index(o->words, v);
 	char words[64];
 
 	if (index < 0) {
 		mapopt_words_text(o->words, words, sizeof(words));
-		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s: \"%.*s\" is not %s", o->key,
+		return mapopt_refuse(err, v, "%s: \"%.*s\" is not %s", o->key,
 				     mapopt_shown(v.len), v.s, words);
 	}
 	*field = index;
@@ -247,7 +251,7 @@ static size_t mapopt_find_any(struct mapopt_span v, const char *set)
 }
 
 static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct mapopt_span v,
-			   size_t pos, struct ibnbd_mapopt_err *err)
+			   struct ibnbd_mapopt_err *err)
 {
 	bool dots = o->kind == IBNBD_KIND_NAME, plain = dots || o->kind == IBNBD_KIND_KEY;
 	const char *unseen;
@@ -255,25 +259,24 @@ static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct map
 	u32 code;
 
 	if (v.len >= o->size)
-		return mapopt_refuse(err, -EINVAL, pos, v.len,
-				     "%s is %zu bytes long, at most %d are possible", o->key,
-				     v.len, o->size - 1);
+		return mapopt_refuse(err, v, "%s is %zu bytes long, at most %d are possible",
+				     o->key, v.len, o->size - 1);
 	if (o->kind == IBNBD_KIND_SESSION) {
 		i = mapopt_find_any(v, "/.");
 		if (i < v.len)
-			return mapopt_refuse(err, -EINVAL, pos + i, 1, "%s must not contain '%c'",
+			return mapopt_refuse(err, mapopt_part(v, i, 1), "%s must not contain '%c'",
 					     o->key, v.s[i]);
 		for (i = 0; i < v.len; i++) {
 			n = ibnbd_unseen(v.s + i, v.len - i, &code, &unseen);
 			if (n)
-				return mapopt_refuse(err, -EINVAL, pos + i, n,
+				return mapopt_refuse(err, mapopt_part(v, i, n),
 						     "%s must not contain an invisible character: %s, U+%04X",
 						     o->key, unseen, code);
 		}
 	}
 	for (i = 0; plain && i < v.len; i++)
 		if (!ibtrs_key_name_ok(v.s + i, 1) && !(dots && i && v.s[i] == '.'))
-			return mapopt_refuse(err, -EINVAL, pos + i, 1,
+			return mapopt_refuse(err, mapopt_part(v, i, 1),
 					     "%s is made of letters, digits, %s", o->key, dots ?
 					     "'.', '_' and '-', and does not begin with '.'" :
 					     "'_' and '-'");
@@ -282,55 +285,54 @@ static int mapopt_set_text(const struct ibnbd_mapopt *o, char *field, struct map
 	return 0;
 }
 
-static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, size_t pos,
-			   struct ibnbd_mapopt_err *err)
+static int mapopt_add_path(struct ibnbd_map *m, struct mapopt_span v, struct ibnbd_mapopt_err *err)
 {
 	struct ibtrs_addr_pair *new = &m->path[m->nr_paths], *old;
 	const char *why = "not an address";
 	int rc;
 
-	if (m->nr_paths == IBNBD_MAP_PATHS)
-		return mapopt_refuse(
-			err, -ENOMEM, pos, v.len,
-			"more than %d paths; add_path takes more once the session is up",
-			IBNBD_MAP_PATHS);
+	if (m->nr_paths == IBNBD_MAP_PATHS) {
+		mapopt_refuse(err, v, "more than %d paths; add_path takes more once the session is up",
+			      IBNBD_MAP_PATHS);
+		return -ENOMEM;
+	}
 	rc = ibtrs_addr_pair_parse(v.s, v.len, new, &why);
-	if (rc)
-		return mapopt_refuse(err, rc, pos, v.len, "path: \"%.*s\": %s", mapopt_shown(v.len),
-				     v.s, why);
+	if (rc) {
+		mapopt_refuse(err, v, "path: \"%.*s\": %s", mapopt_shown(v.len), v.s, why);
+		return rc;
+	}
 	for (old = m->path; old < new; old++)
 		if (ibtrs_addr_equal(&old->src, &new->src) &&
 		    ibtrs_addr_equal(&old->dst, &new->dst))
-			return mapopt_refuse(err, -EINVAL, pos, v.len,
-					     "path: \"%.*s\" is given twice", mapopt_shown(v.len),
-					     v.s);
+			return mapopt_refuse(err, v, "path: \"%.*s\" is given twice",
+					     mapopt_shown(v.len), v.s);
 	m->nr_paths++;
 	return 0;
 }
 
 static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struct mapopt_span v,
-			size_t pos, struct ibnbd_mapopt_err *err)
+			struct ibnbd_mapopt_err *err)
 {
 	unsigned int id = (unsigned int)(o - ibnbd_mapopts);
 	void *field = (char *)m + o->offset;
 	int rc;
 
 	if (ibnbd_map_given(m, id) && !(o->flags & IBNBD_OPT_REPEAT))
-		return mapopt_refuse(err, -EINVAL, pos, v.len, "%s is given twice", o->key);
+		return mapopt_refuse(err, v, "%s is given twice", o->key);
 	if (!v.len)
-		return mapopt_refuse(err, -EINVAL, pos, 0, "%s has no value", o->key);
+		return mapopt_refuse(err, v, "%s has no value", o->key);
 	switch (o->kind) {
 	case IBNBD_KIND_PATH:
-		rc = mapopt_add_path(m, v, pos, err);
+		rc = mapopt_add_path(m, v, err);
 		break;
 	case IBNBD_KIND_INT:
-		rc = mapopt_set_int(o, field, v, pos, err);
+		rc = mapopt_set_int(o, field, v, err);
 		break;
 	case IBNBD_KIND_WORD:
-		rc = mapopt_set_word(o, field, v, pos, err);
+		rc = mapopt_set_word(o, field, v, err);
 		break;
 	default:
-		rc = mapopt_set_text(o, field, v, pos, err);
+		rc = mapopt_set_text(o, field, v, err);
 		break;
 	}
 	if (!rc)
@@ -338,40 +340,33 @@ static int mapopt_store(struct ibnbd_map *m, const struct ibnbd_mapopt *o, struc
 	return rc;
 }
 
-static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, size_t pos,
-		       struct ibnbd_mapopt_err *err)
+static int mapopt_bare(struct ibnbd_map *m, struct mapopt_span w, struct ibnbd_mapopt_err *err)
 {
 	const struct ibnbd_mapopt *access = &ibnbd_mapopts[IBNBD_OPT_access_mode];
 	const struct ibnbd_mapopt *o = mapopt_find(w);
 
 	if (mapopt_word_index(access->words, w) >= 0)
-		return mapopt_store(m, access, w, pos, err);
+		return mapopt_store(m, access, w, err);
 	if (o)
-		return mapopt_refuse(err, -EINVAL, pos, w.len, "%s needs a value: %s=%s", o->key,
-				     o->key, o->value);
-	return mapopt_refuse(err, -EINVAL, pos, w.len, "\"%.*s\" is not key=value",
-			     mapopt_shown(w.len), w.s);
+		return mapopt_refuse(err, w, "%s needs a value: %s=%s", o->key, o->key, o->value);
+	return mapopt_refuse(err, w, "\"%.*s\" is not key=value", mapopt_shown(w.len), w.s);
 }
 
-/* Parses one word; @pos is its offset in the line. */
-static int mapopt_token(struct ibnbd_map *m, struct mapopt_span w, size_t pos,
-			struct ibnbd_mapopt_err *err)
+/* Parses one word. */
+static int mapopt_token(struct ibnbd_map *m, struct mapopt_span w, struct ibnbd_mapopt_err *err)
 {
-	const char *eq = memchr(w.s, '=', w.len);
-	struct mapopt_span key = w, value = w;
+	size_t eq = mapopt_find_any(w, "=");
+	struct mapopt_span key = mapopt_part(w, 0, eq);
 	const struct ibnbd_mapopt *o;
 
+	if (eq == w.len)
+		return mapopt_bare(m, w, err);
 	if (!eq)
-		return mapopt_bare(m, w, pos, err);
-	key.len = (size_t)(eq - w.s);
-	if (!key.len)
-		return mapopt_refuse(err, -EINVAL, pos, w.len, "there is no key before '='");
+		return mapopt_refuse(err, w, "there is no key before '='");
 	o = mapopt_find(key);
 	if (!o)
-		return mapopt_unknown(key, pos, err);
-	value.s = eq + 1;
-	value.len = w.len - key.len - 1;
-	return mapopt_store(m, o, value, pos + key.len + 1, err);
+		return mapopt_unknown(key, err);
+	return mapopt_store(m, o, mapopt_part(w, eq + 1, w.len - eq - 1), err);
 }
 
 static int mapopt_no_control(struct mapopt_span w, bool blanks, struct ibnbd_mapopt_err *err)
@@ -382,12 +377,13 @@ static int mapopt_no_control(struct mapopt_span w, bool blanks, struct ibnbd_map
 		unsigned char c = (unsigned char)w.s[i];
 
 		if (c == '\r')
-			return mapopt_refuse(err, -EINVAL, i, 1,
+			return mapopt_refuse(err, mapopt_part(w, i, 1),
 					     "carriage return: is this a DOS text file?");
 		if (ibnbd_is_control(w.s[i]) && !(blanks && c == '\t'))
-			return mapopt_refuse(err, -EINVAL, i, 1, "control character 0x%02x", c);
+			return mapopt_refuse(err, mapopt_part(w, i, 1), "control character 0x%02x", c);
 		if (!blanks && c == ' ')
-			return mapopt_refuse(err, -EINVAL, i, 1, "a value cannot contain blanks");
+			return mapopt_refuse(err, mapopt_part(w, i, 1),
+					     "a value cannot contain blanks");
 	}
 	return 0;
 }
@@ -413,20 +409,21 @@ int ibnbd_mapopt_set(struct ibnbd_map *m, const char *key, const char *value,
 		return -EINVAL;
 	o = mapopt_find(k);
 	if (!o)
-		return mapopt_unknown(k, 0, err);
-	return mapopt_store(m, o, v, 0, err);
+		return mapopt_unknown(k, err);
+	return mapopt_store(m, o, v, err);
 }
 
 int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
 {
+	const struct mapopt_span none = {};
 	size_t i;
 
 	for (i = 0; i < IBNBD_MAPOPT_COUNT; i++)
 		if (ibnbd_mapopts[i].flags & IBNBD_OPT_REQUIRED && !ibnbd_map_given(m, i))
-			return mapopt_refuse(err, -EINVAL, 0, 0, "%s=%s is missing",
+			return mapopt_refuse(err, none, "%s=%s is missing",
 					     ibnbd_mapopts[i].key, ibnbd_mapopts[i].value);
 	if (m->reconnect_delay_ms > m->reconnect_max_ms)
-		return mapopt_refuse(err, -EINVAL, 0, 0,
+		return mapopt_refuse(err, none,
 				     "reconnect_delay_ms (%d) is above reconnect_max_ms (%d)",
 				     m->reconnect_delay_ms, m->reconnect_max_ms);
 	return 0;
@@ -435,29 +432,24 @@ int ibnbd_mapopt_finish(const struct ibnbd_map *m, struct ibnbd_mapopt_err *err)
 int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
 		       struct ibnbd_mapopt_err *err)
 {
-	struct mapopt_span all = { line, len };
-	size_t pos = 0, n;
+	struct mapopt_span all = { line, len }, w;
+	size_t pos;
 	int rc;
 
 	while (all.len && line[all.len - 1] == '\n')
 		all.len--;
 	if (all.len > IBNBD_MAP_LINE_MAX)
-		return mapopt_refuse(err, -EINVAL, IBNBD_MAP_LINE_MAX, all.len - IBNBD_MAP_LINE_MAX,
+		return mapopt_refuse(err, mapopt_part(all, IBNBD_MAP_LINE_MAX,
+						      all.len - IBNBD_MAP_LINE_MAX),
 				     "the line is longer than %d bytes", IBNBD_MAP_LINE_MAX);
 	rc = mapopt_no_control(all, true, err);
 	if (rc)
 		return rc;
 	ibnbd_mapopt_init(m);
-	for (; pos < all.len; pos += n) {
-		struct mapopt_span w = { line + pos, 0 };
-
-		n = 1;
-		if (ibnbd_is_blank(line[pos]))
-			continue;
-		while (pos + w.len < all.len && !ibnbd_is_blank(w.s[w.len]))
-			w.len++;
-		n = w.len;
-		rc = mapopt_token(m, w, pos, err);
+	for (pos = 0; pos < all.len; pos += w.len + 1) {
+		w = mapopt_part(all, pos, all.len - pos);
+		w.len = mapopt_find_any(w, " \t");
+		rc = w.len ? mapopt_token(m, w, err) : 0;
 		if (rc)
 			return rc;
 	}
