@@ -37,6 +37,8 @@ struct policy_line {
 	size_t end;
 	const char *word;
 	size_t len;
+	struct ibnbd_policy_rules *p;	/* gets the rule */
+	struct ibnbd_policy_fault *f;	/* or the mistake */
 };
 
 /* Reads the next word; false: there is none. A '#' at the start of a word begins a comment. */
@@ -73,19 +75,19 @@ static bool policy_word_after(struct policy_line *l, const char *prefix)
 /* ---- one rule ------------------------------------------------------------ */
 
 /* Reports the present word as the mistake. */
-static int policy_wrong(const struct policy_line *l, struct ibnbd_policy_fault *f, const char *why,
-			const char *hint)
+static int policy_wrong(const struct policy_line *l, const char *why, const char *hint)
 {
-	f->at = (size_t)(l->word - l->s);
-	f->len = l->len;
-	f->why = why;
-	f->hint = hint;
+	l->f->at = (size_t)(l->word - l->s);
+	l->f->len = l->len;
+	l->f->why = why;
+	l->f->hint = hint;
 	return -EINVAL;
 }
 
-/* Copies the present word into @p->text. It always fits: the NUL takes the place of a separator. */
-static u32 policy_keep(struct ibnbd_policy_rules *p, const struct policy_line *l)
+/* Copies the present word into the text. It always fits: the NUL takes the place of a separator. */
+static u32 policy_keep(const struct policy_line *l)
 {
+	struct ibnbd_policy_rules *p = l->p;
 	u32 at = p->used;
 
 	memcpy(p->text + at, l->word, l->len);
@@ -94,8 +96,7 @@ static u32 policy_keep(struct ibnbd_policy_rules *p, const struct policy_line *l
 	return at;
 }
 
-static int policy_export(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
-			 struct ibnbd_policy_fault *f)
+static int policy_export(struct policy_line *l, u32 *out)
 {
 	size_t i, n;
 
@@ -104,85 +105,81 @@ static int policy_export(struct ibnbd_policy_rules *p, struct policy_line *l, u3
 		l->len--;
 	}
 	if (policy_word_is(l, "/"))
-		return policy_wrong(l, f, "a slash alone is the name of no export",
+		return policy_wrong(l, "a slash alone is the name of no export",
 				    "write * for all exports");
 	for (i = 0; i < l->len; i += n + 1) {
 		for (n = 0; i + n < l->len && l->word[i + n] != '/'; n++)
 			;
 		if (!n)
-			return policy_wrong(l, f, "no name of an export has two slashes in a row",
+			return policy_wrong(l, "no name of an export has two slashes in a row",
 					    "write one");
 		if (l->word[i] == '.' && (n == 1 || (n == 2 && l->word[i + 1] == '.')))
-			return policy_wrong(l, f, "no name of an export has . or .. between slashes",
+			return policy_wrong(l, "no name of an export has . or .. between slashes",
 					    "write the name as a client maps it, from dev_search_path on");
 	}
 	if (l->len && l->word[l->len - 1] == '/')
-		return policy_wrong(l, f, "no name of an export ends with a slash",
+		return policy_wrong(l, "no name of an export ends with a slash",
 				    "leave it out, or write * behind it for all that is below");
 	if (l->len > POLICY_PATTERN_MAX)
-		return policy_wrong(l, f, "the pattern is longer than any name of an export",
+		return policy_wrong(l, "the pattern is longer than any name of an export",
 				    "use * for a part of it");
-	*out = policy_keep(p, l);
+	*out = policy_keep(l);
 	return 0;
 }
 
-static int policy_key(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
-		      struct ibnbd_policy_fault *f)
+static int policy_key(struct policy_line *l, u32 *out)
 {
 	if (*out)
-		return policy_wrong(l, f, "a second key, and a peer has one",
+		return policy_wrong(l, "a second key, and a peer has one",
 				    "write a line of its own for each key");
 	if (!ibtrs_key_name_ok(l->word, l->len))
-		return policy_wrong(l, f, "no key can have this name",
+		return policy_wrong(l, "no key can have this name",
 				    "a name is 1 to 63 of A-Z a-z 0-9 _ -");
-	*out = policy_keep(p, l);
+	*out = policy_keep(l);
 	return 0;
 }
 
-static int policy_session(struct ibnbd_policy_rules *p, struct policy_line *l, u32 *out,
-			  struct ibnbd_policy_fault *f)
+static int policy_session(struct policy_line *l, u32 *out)
 {
 	if (*out)
-		return policy_wrong(l, f, "a second session pattern, and a peer has one session",
+		return policy_wrong(l, "a second session pattern, and a peer has one session",
 				    "write a line of its own for each pattern");
 	if (!l->len || l->len > POLICY_PATTERN_MAX)
-		return policy_wrong(l, f, "the pattern is empty, or longer than any session's name",
+		return policy_wrong(l, "the pattern is empty, or longer than any session's name",
 				    "a pattern is text with * and ?");
-	*out = policy_keep(p, l);
+	*out = policy_keep(l);
 	return 0;
 }
 
-static int policy_addr(struct policy_line *l, bool gid, struct ibnbd_allow_item *out,
-		       struct ibnbd_policy_fault *f)
+static int policy_addr(struct policy_line *l, bool gid, struct ibnbd_allow_item *out)
 {
 	const char *why = "";
 
 	if (out->kind != IBTRS_ADDR_NONE)
-		return policy_wrong(l, f, "a second address, and a line has one",
+		return policy_wrong(l, "a second address, and a line has one",
 				    "write a line of its own for each address");
 	if (ibnbd_allow_item_parse(l->word, l->len, out, &why))
-		return policy_wrong(l, f, why,
+		return policy_wrong(l, why,
 				    gid ? "gid:FE80::1 or gid:FE80::/10" :
 					  "addr:10.0.0.1, addr:10.0.0.0/24 or addr:fd00::/64");
 	if (!gid && out->kind == IBTRS_ADDR_GID)
-		return policy_wrong(l, f, "a GID is no IP address", "write gid: in place of addr:");
+		return policy_wrong(l, "a GID is no IP address", "write gid: in place of addr:");
 	return 0;
 }
 
 /* Parses one WHO. -ENOENT: the word is no WHO. */
-static int policy_who(struct ibnbd_policy_rules *p, struct policy_line *l,
-		      struct ibnbd_policy_rule *r, struct ibnbd_policy_fault *f)
+static int policy_who(struct policy_line *l, struct ibnbd_policy_rule *r)
 {
 	struct policy_line whole = *l;
 
 	if (policy_word_after(l, "key:"))
-		return policy_key(p, l, &r->key, f);
+		return policy_key(l, &r->key);
 	if (policy_word_after(l, "session:"))
-		return policy_session(p, l, &r->session, f);
+		return policy_session(l, &r->session);
 	if (policy_word_after(l, "addr:"))
-		return policy_addr(l, false, &r->addr, f);
+		return policy_addr(l, false, &r->addr);
 	if (policy_word_after(l, "gid:"))
-		return policy_addr(&whole, true, &r->addr, f);
+		return policy_addr(&whole, true, &r->addr);
 	return -ENOENT;
 }
 
@@ -200,38 +197,36 @@ static bool policy_may(const struct policy_line *l, u8 *out)
 }
 
 /* Parses the words after the access. */
-static int policy_rest(struct policy_line *l, struct ibnbd_policy_rule *r,
-		       struct ibnbd_policy_fault *f)
+static int policy_rest(struct policy_line *l, struct ibnbd_policy_rule *r)
 {
 	while (policy_word(l)) {
 		if (!policy_word_is(l, "exclusive"))
-			return policy_wrong(l, f, "only \"exclusive\" may follow the access",
+			return policy_wrong(l, "only \"exclusive\" may follow the access",
 					    "put the client before ro, rw, migration or deny");
 		if (r->may == IBNBD_POLICY_DENY)
-			return policy_wrong(l, f, "what is denied to a peer cannot be kept for it",
+			return policy_wrong(l, "what is denied to a peer cannot be kept for it",
 					    "leave \"exclusive\" out");
 		r->exclusive = true;
 	}
 	return 0;
 }
 
-static int policy_rule(struct ibnbd_policy_rules *p, struct policy_line *l,
-		       struct ibnbd_policy_rule *r, struct ibnbd_policy_fault *f)
+static int policy_rule(struct policy_line *l, struct ibnbd_policy_rule *r)
 {
-	int err = policy_export(p, l, &r->export, f);
+	int err = policy_export(l, &r->export);
 
 	while (!err) {
 		if (!policy_word(l)) {
 			l->word = l->s + l->end;
 			l->len = 0;
-			return policy_wrong(l, f, "the line does not say what may be done",
+			return policy_wrong(l, "the line does not say what may be done",
 					    "end it with ro, rw, migration or deny");
 		}
 		if (policy_may(l, &r->may))
-			return policy_rest(l, r, f);
-		err = policy_who(p, l, r, f);
+			return policy_rest(l, r);
+		err = policy_who(l, r);
 		if (err == -ENOENT)
-			return policy_wrong(l, f, "neither a peer nor an access",
+			return policy_wrong(l, "neither a peer nor an access",
 					    "a peer is key:NAME, addr:ADDRESS/PREFIX, gid:GID or session:GLOB; an access ro, rw, migration or deny");
 	}
 	return err;
@@ -283,7 +278,7 @@ static size_t policy_char(const char *s, size_t left, bool comment, const char *
  * refused, because they silently change a name: a rule about `db1` followed by a zero-width space
  * would deny nothing to `db1`.
  */
-static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
+static int policy_bytes(struct policy_line *l)
 {
 	const char *why = NULL, *hint;
 	bool comment = false;
@@ -296,25 +291,25 @@ static int policy_bytes(struct policy_line *l, struct ibnbd_policy_fault *f)
 		l->word = l->s + i;
 		l->len = policy_char(l->word, l->end - i, comment, &why, &hint);
 		if (why)
-			return policy_wrong(l, f, why, hint);
+			return policy_wrong(l, why, hint);
 	}
 	return 0;
 }
 
-static int policy_line(struct ibnbd_policy_rules *p, struct policy_line *l,
-		       struct ibnbd_policy_fault *f)
+static int policy_line(struct policy_line *l)
 {
+	struct ibnbd_policy_rules *p = l->p;
 	struct ibnbd_policy_rule r = { .line = p->line };
 	u32 used = p->used;
-	int err = policy_bytes(l, f);
+	int err = policy_bytes(l);
 
 	if (err || !policy_word(l))
 		return err;
 	if (p->nr == IBNBD_POLICY_RULES) {
-		policy_wrong(l, f, "more than 1024 rules", "use patterns that say more at once");
+		policy_wrong(l, "more than 1024 rules", "use patterns that say more at once");
 		return -E2BIG;
 	}
-	err = policy_rule(p, l, &r, f);
+	err = policy_rule(l, &r);
 	if (err)
 		p->used = used;
 	else
@@ -345,7 +340,7 @@ static u32 policy_column(const char *line, size_t at)
 int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
 		      struct ibnbd_policy_fault *f)
 {
-	struct policy_line l = { .s = s, .at = p->pos, .word = s };
+	struct policy_line l = { .s = s, .at = p->pos, .word = s, .p = p, .f = f };
 	size_t start = p->pos;
 	int err;
 
@@ -361,7 +356,7 @@ int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
 		;
 	p->pos = l.end < len ? l.end + 1 : len;
 	p->line++;
-	err = policy_line(p, &l, f);
+	err = policy_line(&l);
 	if (!err)
 		return 1;
 	f->line = p->line;
