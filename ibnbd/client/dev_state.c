@@ -70,22 +70,6 @@ static void dev_start(struct ibnbd_clt_dev *dev)
 	blk_mq_kick_requeue_list(dev->disk->queue);
 }
 
-/* Requests were given up that the server may still execute. */
-static void dev_gave_up(struct ibnbd_clt_dev *dev, enum ibtrs_clt_at_large at_large)
-{
-	enum ibnbd_given_up up = (enum ibnbd_given_up)at_large;
-
-	static_assert(IBNBD_GIVEN_UP_WRITES == (int)IBTRS_AT_LARGE_WRITES);
-	if (up > dev->at_large.given_up)
-		WRITE_ONCE(dev->at_large.given_up, up);
-}
-
-bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev)
-{
-	dev_gave_up(dev, ibnbd_clt_inflight_abort(dev));
-	return ibnbd_clt_inflight_busy(dev);
-}
-
 /*
  * The gate is shut: waits for the callers that passed it before, ends what is parked, and starts
  * the queue again, so that new requests fail at the gate. A request in flight on a path that dies
@@ -97,7 +81,7 @@ static void dev_fail(struct ibnbd_clt_dev *dev)
 		return;
 	dev_stop(dev);
 	dev_stop_wait(dev);
-	if (ibnbd_clt_dev_abort(dev))
+	if (ibnbd_clt_inflight_abort(dev))
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
 	dev_start(dev);
 }
@@ -107,7 +91,7 @@ void ibnbd_clt_dev_let_go(struct ibnbd_clt_dev *dev)
 	if (!dev->disk)
 		return;
 	dev_stop_wait(dev);
-	dev_gave_up(dev, ibnbd_clt_inflight_let_go(dev));
+	ibnbd_clt_inflight_let_go(dev);
 	if (ibnbd_clt_inflight_posted(dev))
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
 	dev_start(dev);
@@ -162,8 +146,7 @@ static int dev_commit(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g
 		pr_info("ibnbd%d: aborted writes have completed on the server; writes enabled\n",
 			dev->index);
 	if (dev->disk)
-		dev_gave_up(dev, ibnbd_clt_inflight_abort_larger(
-				      dev, g->lim.max_hw_sectors << SECTOR_SHIFT));
+		ibnbd_clt_inflight_abort_larger(dev, g->lim.max_hw_sectors << SECTOR_SHIFT);
 	if (!ibnbd_clt_dev_takes_writes(dev))
 		ibnbd_clt_dev_ask_later(dev, IBNBD_CLT_SETTLE);
 	if (dev->limits == IBNBD_CLT_LIMITS_DUE)

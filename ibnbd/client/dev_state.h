@@ -9,12 +9,6 @@
 #define IBNBD_CLT_SWEEP		(HZ / 10 ?: 1)
 #define IBNBD_CLT_SETTLE	(HZ / 2)	/* L8 */
 
-/*
- * Ends what is parked or strayed. If the server may still execute a write of these, the device
- * takes no writes (L8). Return: true if something is still in flight.
- */
-bool ibnbd_clt_dev_abort(struct ibnbd_clt_dev *dev);
-
 /**
  * ibnbd_clt_dev_post() - the one writer of dev->state
  * @g: with OPENED and REMAPPED, else NULL
@@ -64,20 +58,18 @@ unsigned int ibnbd_clt_inflight_replay(struct ibnbd_clt_dev *dev);
  * the last OPEN say nothing about that.
  */
 bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev);
-/* Ends what is parked or strayed. Return: what of it the server may still execute (L8). */
-enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev);
-/* Ends what is parked or strayed and larger than @max_bytes. Return: as above. */
-enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
 /*
- * State FAILFAST: ends reads, flushes, and what says FAILFAST, of what is parked or strayed.
- * Return: as above.
+ * Ends what is parked or strayed. If the server may still execute a write of these, the device
+ * takes no writes (L8). Return: true if something is still in flight.
  */
-enum ibtrs_clt_at_large ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev);
-/* Is a request in flight, parked or strayed? */
-bool ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev);
-/* In flight only. */
+bool ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev);
+/* The same of what is larger than @max_bytes. */
+void ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes);
+/* State FAILFAST: the same of reads, flushes, and what says FAILFAST. */
+void ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev);
+/* Is a request in flight? What is parked or strayed is not. */
 bool ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev);
-/* As busy, but only requests that change the disk. */
+/* Is a request that changes the disk in flight, parked or strayed? */
 bool ibnbd_clt_inflight_has_writes(struct ibnbd_clt_dev *dev);
 /*
  * Since when, in jiffies, the request that waits longest has been held: since it left a path, or

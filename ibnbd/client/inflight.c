@@ -6,9 +6,9 @@
  * All of them run under the device's lock, which owns the strays.
  *
  * The server may still execute a parked request that it has received. A function that ends such a
- * request returns this, and its caller makes sure that the request cannot overwrite newer data
- * (L8). ibtrs calls the match functions while it walks all slots; other requests start and end at
- * the same time.
+ * request notes this in the device, so that the request cannot overwrite newer data (L8). ibtrs
+ * calls the match functions while it walks all slots; other requests start and end at the same
+ * time.
  */
 #include <linux/jiffies.h>
 #include "ibnbd/client/dev_state.h"
@@ -105,6 +105,7 @@ static struct ibnbd_clt_op *inflight_next_stray(struct ibnbd_clt_dev *dev, u32 *
 {
 	struct ibnbd_clt_op *op;
 
+	lockdep_assert_held(&dev->lock);
 	/* A stray is counted before it is one; most devices have none, and look at no slot. */
 	while (atomic_read_acquire(&dev->nr_strays) && *slot < dev->sess->nr_ops) {
 		op = ibnbd_clt_op(dev->ops, dev->op_stride, (*slot)++);
@@ -147,7 +148,6 @@ static unsigned int inflight_resubmit(struct ibnbd_clt_dev *dev)
 
 unsigned int ibnbd_clt_inflight_replay(struct ibnbd_clt_dev *dev)
 {
-	lockdep_assert_held(&dev->lock);
 	return inflight_resubmit(dev) + ibtrs_clt_replay(dev->clt, inflight_match_readdress, dev);
 }
 
@@ -156,7 +156,6 @@ bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev)
 	struct ibnbd_clt_op *op;
 	u32 slot = 0;
 
-	lockdep_assert_held(&dev->lock);
 	while ((op = inflight_next_stray(dev, &slot)))
 		if (le32_to_cpu(op->hdr->device_id) == dev->device_id)
 			return true;
@@ -165,35 +164,52 @@ bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev)
 
 /*
  * Ends what is parked or strayed and matches. Strays were answered, so the server cannot execute
- * them any more. Return: what of the others it may still execute.
+ * them any more; what of the others it may still execute is noted.
  */
-static enum ibtrs_clt_at_large inflight_end(struct ibnbd_clt_dev *dev,
-					    bool (*match)(struct ibtrs_clt_io *io, void *arg),
-					    void *arg)
+static void inflight_end(struct ibnbd_clt_dev *dev, ibtrs_clt_match_fn match, void *arg)
 {
 	struct ibnbd_clt_op *op;
+	enum ibnbd_given_up up;
 	u32 slot = 0;
 
-	lockdep_assert_held(&dev->lock);
 	while ((op = inflight_next_stray(dev, &slot))) {
 		if (!match(&op->io, arg))
 			continue;
 		inflight_unstray(op);
 		op->io.done(&op->io, -ECONNABORTED);
 	}
-	return ibtrs_clt_abort(dev->clt, match, arg, -ECONNABORTED);
+	static_assert(IBNBD_GIVEN_UP_WRITES == (int)IBTRS_AT_LARGE_WRITES);
+	up = (enum ibnbd_given_up)ibtrs_clt_abort(dev->clt, match, arg, -ECONNABORTED);
+	if (up > dev->at_large.given_up)
+		WRITE_ONCE(dev->at_large.given_up, up);
 }
 
-enum ibtrs_clt_at_large ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
+/* Does a request that is in flight, parked or strayed match? */
+static bool inflight_any(struct ibnbd_clt_dev *dev, ibtrs_clt_match_fn match, void *arg)
 {
-	return inflight_end(dev, inflight_match, dev);
+	struct ibnbd_clt_op *op;
+	u32 slot = 0;
+
+	lockdep_assert_held(&dev->lock);
+	if (ibtrs_clt_any(dev->clt, match, arg))
+		return true;
+	while ((op = inflight_next_stray(dev, &slot)))
+		if (match(&op->io, arg))
+			return true;
+	return false;
 }
 
-enum ibtrs_clt_at_large ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
+bool ibnbd_clt_inflight_abort(struct ibnbd_clt_dev *dev)
+{
+	inflight_end(dev, inflight_match, dev);
+	return inflight_any(dev, inflight_match, dev);
+}
+
+void ibnbd_clt_inflight_abort_larger(struct ibnbd_clt_dev *dev, u32 max_bytes)
 {
 	struct inflight_ask m = { .dev = dev, .limit = max_bytes };
 
-	return inflight_end(dev, inflight_match_larger, &m);
+	inflight_end(dev, inflight_match_larger, &m);
 }
 
 static bool inflight_match_failfast(struct ibtrs_clt_io *io, void *dev)
@@ -202,17 +218,9 @@ static bool inflight_match_failfast(struct ibtrs_clt_io *io, void *dev)
 	       ibnbd_clt_queue_lets_go(READ_ONCE(container_of(io, struct ibnbd_clt_op, io)->rq));
 }
 
-enum ibtrs_clt_at_large ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev)
+void ibnbd_clt_inflight_let_go(struct ibnbd_clt_dev *dev)
 {
-	return inflight_end(dev, inflight_match_failfast, dev);
-}
-
-bool ibnbd_clt_inflight_busy(struct ibnbd_clt_dev *dev)
-{
-	u32 slot = 0;
-
-	lockdep_assert_held(&dev->lock);
-	return inflight_next_stray(dev, &slot) || ibtrs_clt_any(dev->clt, inflight_match, dev);
+	inflight_end(dev, inflight_match_failfast, dev);
 }
 
 bool ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev)
@@ -223,14 +231,7 @@ bool ibnbd_clt_inflight_posted(struct ibnbd_clt_dev *dev)
 
 bool ibnbd_clt_inflight_has_writes(struct ibnbd_clt_dev *dev)
 {
-	struct ibnbd_clt_op *op;
-	u32 slot = 0;
-
-	lockdep_assert_held(&dev->lock);
-	while ((op = inflight_next_stray(dev, &slot)))
-		if (op->io.dir == IBTRS_WRITE)
-			return true;
-	return ibtrs_clt_any(dev->clt, inflight_match_write, dev);
+	return inflight_any(dev, inflight_match_write, dev);
 }
 
 static bool inflight_match_overdue(struct ibtrs_clt_io *io, void *arg)
@@ -289,36 +290,28 @@ unsigned long ibnbd_clt_inflight_held_since(struct ibnbd_clt_dev *dev)
 	return jiffies - (unsigned long)m.found;
 }
 
-static void inflight_age(struct inflight_ask *m, const struct ibnbd_clt_op *op)
+static bool inflight_match_oldest(struct ibtrs_clt_io *io, void *arg)
 {
-	u64 came = READ_ONCE(op->rq)->start_time_ns;
+	struct ibnbd_clt_op *op = container_of(io, struct ibnbd_clt_op, io);
+	struct inflight_ask *m = arg;
+	u64 came;
 
+	if (!inflight_match(io, m->dev))
+		return false;
+	came = READ_ONCE(op->rq)->start_time_ns;
 	/* Without the block layer's records: since it was sent last. */
 	if (!came)
 		came = m->now_ns - jiffies_to_nsecs((u32)jiffies - READ_ONCE(op->start));
 	if (came < m->now_ns)
 		m->found = max(m->found, m->now_ns - came);
-}
-
-static bool inflight_match_oldest(struct ibtrs_clt_io *io, void *arg)
-{
-	struct inflight_ask *m = arg;
-
-	if (inflight_match(io, m->dev))
-		inflight_age(m, container_of(io, struct ibnbd_clt_op, io));
 	return false;
 }
 
 u64 ibnbd_clt_inflight_oldest_ms(struct ibnbd_clt_dev *dev)
 {
 	struct inflight_ask m = { .dev = dev, .now_ns = ktime_get_ns() };
-	struct ibnbd_clt_op *op;
-	u32 slot = 0;
 
-	lockdep_assert_held(&dev->lock);
-	ibtrs_clt_any(dev->clt, inflight_match_oldest, &m);
-	while ((op = inflight_next_stray(dev, &slot)))
-		inflight_age(&m, op);
+	inflight_any(dev, inflight_match_oldest, &m);
 	return div_u64(m.found, NSEC_PER_MSEC);
 }
 

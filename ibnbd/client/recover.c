@@ -133,7 +133,7 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 	else if (dev->state == IBNBD_DEV_FAILFAST)
 		ibnbd_clt_dev_let_go(dev);
 	else if (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FENCED)
-		if (ibnbd_clt_dev_abort(dev))
+		if (ibnbd_clt_inflight_abort(dev))
 			queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
 	memalloc_noio_restore(noio);
 }
@@ -235,7 +235,7 @@ static void recover_drain(struct ibnbd_clt_dev *dev)
 
 	for (;;) {
 		scoped_guard(mutex, &dev->lock)
-			busy = ibnbd_clt_dev_abort(dev);
+			busy = ibnbd_clt_inflight_abort(dev);
 		if (!busy)
 			return;
 		if (time_after(jiffies, end)) {
