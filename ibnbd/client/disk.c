@@ -197,19 +197,18 @@ static bool disk_read_only(const struct ibnbd_clt_dev *dev, const struct ibnbd_c
  */
 static void disk_set_account(struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
 {
-	bool data = ibnbd_clt_unflushed_keeps(dev, g) && dev->sess->pool;
-	enum ibnbd_clt_keeps old = dev->keeps,
-			     keeps = data ? IBNBD_CLT_KEEPS_DATA :
-				     ibnbd_clt_unflushed_counts(dev, g) ? IBNBD_CLT_KEEPS_ACCOUNT :
-									  IBNBD_CLT_KEEPS_NOTHING;
+	enum ibnbd_clt_keeps old = dev->keeps, keeps = ibnbd_clt_unflushed_keeps(dev, g);
 
+	if (keeps == IBNBD_CLT_KEEPS_DATA && !dev->sess->pool)
+		keeps = IBNBD_CLT_KEEPS_ACCOUNT;
 	/* The writes up to now were not counted: the account assumes that there are some. */
 	if (keeps && !old && dev->disk)
 		ibnbd_unflushed_wrote(&dev->unflushed);
 	WRITE_ONCE(dev->keeps, keeps);
-	if (data != (old == IBNBD_CLT_KEEPS_DATA) ||
+	if ((keeps == IBNBD_CLT_KEEPS_DATA) != (old == IBNBD_CLT_KEEPS_DATA) ||
 	    ibnbd_remap_other_writer(&dev->grant.rsp, &g->rsp))
-		ibnbd_clt_kept_forget(dev, data && ibnbd_unflushed_any(&dev->unflushed));
+		ibnbd_clt_kept_forget(dev, keeps == IBNBD_CLT_KEEPS_DATA &&
+					   ibnbd_unflushed_any(&dev->unflushed));
 }
 
 /* Sets what queue_rq reads. No task is in queue_rq. */

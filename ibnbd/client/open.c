@@ -125,7 +125,7 @@ int ibnbd_clt_open_first(struct ibnbd_clt_dev *dev)
 	 * disk.
 	 */
 	err = ibnbd_clt_link_settle(dev->sess) ?: open_ask(dev, &g, OPEN_FIRST_MS, &why);
-	if (!err && ibnbd_clt_unflushed_keeps(dev, &g) &&
+	if (!err && ibnbd_clt_unflushed_keeps(dev, &g) == IBNBD_CLT_KEEPS_DATA &&
 	    ibnbd_clt_kept_pool_get(dev->sess, dev->map.retain_mb))
 		pr_warn("%s: no memory for retain_mb=%d: a device that may have lost writes is fenced\n",
 			dev->sess->name, dev->map.retain_mb);

@@ -56,14 +56,8 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev)
 	return wrote > flushed ? wrote - flushed : 0;
 }
 
-bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
-{
-	return dev->map.unflushed != IBNBD_UNFLUSHED_FENCE &&
-	       g->lim.logical_block_size <= IBNBD_KEPT_BLOCK_MAX &&
-	       ibnbd_clt_unflushed_counts(dev, g);
-}
-
-bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)
+enum ibnbd_clt_keeps ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev,
+					       const struct ibnbd_clt_grant *g)
 {
 	/*
 	 * With write_cache=on the administrator knows of a cache that the server does not report.
@@ -71,9 +65,13 @@ bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ib
 	bool is_volatile = g->rsp.durability.flags & IBNBD_DUR_F_VOLATILE ||
 			   dev->map.write_cache == IBNBD_CACHE_ON;
 
-	return ibnbd_unflushed_counts(dev->map.unflushed == IBNBD_UNFLUSHED_IGNORE,
-				      dev->map.unflushed != IBNBD_UNFLUSHED_AUTO,
-				      g->rsp.has_durability, is_volatile, g->lim.write_cache);
+	if (!ibnbd_unflushed_counts(dev->map.unflushed == IBNBD_UNFLUSHED_IGNORE,
+				    dev->map.unflushed != IBNBD_UNFLUSHED_AUTO,
+				    g->rsp.has_durability, is_volatile, g->lim.write_cache))
+		return IBNBD_CLT_KEEPS_NOTHING;
+	return dev->map.unflushed != IBNBD_UNFLUSHED_FENCE &&
+	       g->lim.logical_block_size <= IBNBD_KEPT_BLOCK_MAX ? IBNBD_CLT_KEEPS_DATA :
+								   IBNBD_CLT_KEEPS_ACCOUNT;
 }
 
 bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g)

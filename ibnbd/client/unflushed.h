@@ -84,10 +84,9 @@ u64 ibnbd_clt_unflushed_bytes(const struct ibnbd_clt_dev *dev);
 
 /* The rest: under dev->lock. */
 
-/* Are writes kept for a replay with a server that answers @g, if there is memory for that? */
-bool ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
-/* Is the account kept with a server that answers @g? */
-bool ibnbd_clt_unflushed_counts(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
+/* What is kept with a server that answers @g? Without memory for the data, the account alone. */
+enum ibnbd_clt_keeps ibnbd_clt_unflushed_keeps(const struct ibnbd_clt_dev *dev,
+					       const struct ibnbd_clt_grant *g);
 /* Is the account kept, and does @g name another epoch than dev->grant, or did a flush fail? */
 bool ibnbd_clt_unflushed_other(const struct ibnbd_clt_dev *dev, const struct ibnbd_clt_grant *g);
 /*
