@@ -17,7 +17,6 @@
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/trace.h"
-#include "ibnbd/proto/msg.h"
 
 #define LINK_NEWS_INFO	8	/* beside the bits of enum ibtrs_clt_link_ev */
 #define LINK_INFO_RETRY	msecs_to_jiffies(1000)
@@ -51,17 +50,16 @@ static int link_send_info(struct ibtrs_clt *clt, struct ibnbd_sess_info *out, co
 	return ibnbd_msg_sess_info_rsp_decode(&rsp, sizeof(rsp), offer.features, out, why);
 }
 
-int ibnbd_clt_link_send_open(struct ibtrs_clt *clt, u32 link_gen, const char *name,
-			     enum ibnbd_access access, u64 features, struct ibnbd_open_rsp *rsp,
-			     unsigned int timeout_ms, struct ibnbd_open_refused *said,
-			     const char **why)
+int ibnbd_clt_link_send_open(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g,
+			     unsigned int timeout_ms, const char **why)
 {
-	const struct ibnbd_open m = { .access = access, .name = name };
+	const struct ibnbd_map *map = &dev->map;
+	const struct ibnbd_open m = { .access = map->access_mode, .name = map->device_path };
 	union {
 		struct ibnbd_wire_open_rsp_dur rsp;
 		struct ibnbd_wire_open_refused refused;
 	} answer;
-	u32 len = ibnbd_msg_open_room(features);
+	u32 len = ibnbd_msg_open_room(g->features);
 	struct ibnbd_wire_open req;
 	int err;
 
@@ -69,16 +67,17 @@ int ibnbd_clt_link_send_open(struct ibtrs_clt *clt, u32 link_gen, const char *na
 	err = ibnbd_msg_open_encode(&req, &m);
 	if (err)
 		return err;
-	err = ibtrs_clt_call(clt, link_gen, IBTRS_READ, &req, sizeof(req), &answer, len,
-			     timeout_ms);
+	err = ibtrs_clt_call(dev->sess->clt, g->link_gen, IBTRS_READ, &req, sizeof(req), &answer,
+			     len, timeout_ms);
 	if (err)
 		return err;
-	if (features & IBNBD_FEAT_WORDS && ibnbd_msg_open_refused_decode(&answer, len, said)) {
-		if (said->text[0])
-			*why = said->text;
-		return said->err;
+	if (g->features & IBNBD_FEAT_WORDS &&
+	    ibnbd_msg_open_refused_decode(&answer, len, &dev->said)) {
+		if (dev->said.text[0])
+			*why = dev->said.text;
+		return dev->said.err;
 	}
-	return ibnbd_msg_open_rsp_decode(&answer, len, features, PAGE_SIZE, rsp, why);
+	return ibnbd_msg_open_rsp_decode(&answer, len, g->features, PAGE_SIZE, &g->rsp, why);
 }
 
 int ibnbd_clt_link_send_close(struct ibtrs_clt *clt, u32 link_gen, u32 device_id, bool nowait,

@@ -3,7 +3,7 @@
 #ifndef IBNBD_CLIENT_LINK_H
 #define IBNBD_CLIENT_LINK_H
 
-#include "ibnbd/client/session.h"
+#include "ibnbd/client/dev.h"
 #include "ibnbd/proto/msg.h"
 
 extern const struct ibtrs_clt_ops ibnbd_clt_link_ops;
@@ -46,15 +46,14 @@ bool ibnbd_clt_link_up(struct ibnbd_clt_session *s);
 /*
  * OPEN and CLOSE. Return 0, the errno of the server, what ibtrs_clt_call() returned, or -EPROTO for
  * an answer that makes no sense, with the reason in *why. Otherwise *why is NULL, except for an
- * OPEN that the server refused in words: *why then points into @said, and is a text of the peer.
+ * OPEN that the server refused in words: *why then points into dev->said, and is a text of the
+ * peer. The answer to OPEN is in @g, which has features and link_gen.
  *
- * @link_gen: the link on which the caller decided to send it, as ibtrs_clt_gen() counts. On another
+ * link_gen: the link on which the caller decided to send it, as ibtrs_clt_gen() counts. On another
  * link it is not sent, and the error is -ENOTCONN.
  */
-int ibnbd_clt_link_send_open(struct ibtrs_clt *clt, u32 link_gen, const char *name,
-			     enum ibnbd_access access, u64 features, struct ibnbd_open_rsp *rsp,
-			     unsigned int timeout_ms, struct ibnbd_open_refused *said,
-			     const char **why);
+int ibnbd_clt_link_send_open(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g,
+			     unsigned int timeout_ms, const char **why);
 int ibnbd_clt_link_send_close(struct ibtrs_clt *clt, u32 link_gen, u32 device_id, bool nowait,
 			      unsigned int timeout_ms);
 /* True if @err says that we got no answer from the server; false if the server refused. */

@@ -92,9 +92,7 @@ static int open_ask(struct ibnbd_clt_dev *dev, struct ibnbd_clt_grant *g, unsign
 	if (!ibnbd_clt_link_get(dev->sess, &g->gen, &g->version, &g->features))
 		return -ENOTCONN;
 	open_remote(dev, IBNBD_OPEN_EV_ASK);
-	err = ibnbd_clt_link_send_open(dev->sess->clt, g->link_gen, dev->map.device_path,
-				 dev->map.access_mode, g->features, &g->rsp, timeout_ms, &dev->said,
-				 why);
+	err = ibnbd_clt_link_send_open(dev, g, timeout_ms, why);
 	if (err && !ibtrs_clt_call_unanswered(err))
 		open_remote(dev, IBNBD_OPEN_EV_REFUSED);
 	if (!err) {
