@@ -210,46 +210,37 @@ enum ibnbd_remap ibnbd_remap_compare(const struct ibnbd_open_rsp *old,
 	return *why ? IBNBD_REMAP_FENCE : IBNBD_REMAP_OK;
 }
 
+static const char *const remap_words[] = {
+	[EPERM]		= "another client has opened the disk for writing",
+	[EACCES]	= "the server no longer lets us write",
+	[EROFS]		= "the server no longer lets us write",
+	[EPROTO]	= "the server's answer to OPEN is invalid",
+	[ENOENT]	= "the server does not have the disk yet",
+	[ENOTDIR]	= "the server does not have the disk yet",
+	[ENXIO]		= "the server does not have the disk yet",
+	[ENODEV]	= "the server does not have the disk yet",
+	[ENOTBLK]	= "the server does not have the disk yet",
+	[EISDIR]	= "the server does not have the disk yet",
+	[ESTALE]	= "the server does not have the disk yet",
+	[ENOMEDIUM]	= "the server's disk is not ready yet",
+	[EMEDIUMTYPE]	= "the server's disk is not ready yet",
+	[EBUSY]		= "the server's disk is still in use",
+	[ETXTBSY]	= "the server's disk is still in use",
+	[EEXIST]	= "the server's disk is still in use",
+	[ETIMEDOUT]	= "the server has not opened the disk yet",
+	[ECONNRESET]	= "the server has not opened the disk yet",
+	[ENOTCONN]	= "the server has not opened the disk yet",
+	[EINTR]		= "the server has not opened the disk yet",
+};
+
 enum ibnbd_remap ibnbd_remap_refused(int err, const char **why)
 {
-	switch (err) {
-	case -EPERM:
-		*why = "another client has opened the disk for writing";
-		return IBNBD_REMAP_FENCE;
-	case -EACCES:
-	case -EROFS:
-		*why = "the server no longer lets us write";
-		return IBNBD_REMAP_FENCE;
-	case -EPROTO:
-		*why = "the server's answer to OPEN is invalid";
-		return IBNBD_REMAP_FENCE;
-	case -ENOENT:
-	case -ENOTDIR:
-	case -ENXIO:
-	case -ENODEV:
-	case -ENOTBLK:
-	case -EISDIR:
-	case -ESTALE:
-		*why = "the server does not have the disk yet";
-		break;
-	case -ENOMEDIUM:
-	case -EMEDIUMTYPE:
-		*why = "the server's disk is not ready yet";
-		break;
-	case -EBUSY:
-	case -ETXTBSY:
-	case -EEXIST:
-		*why = "the server's disk is still in use";
-		break;
-	case -ETIMEDOUT:
-	case -ECONNRESET:
-	case -ENOTCONN:
-	case -EINTR:
-		*why = "the server has not opened the disk yet";
-		break;
-	default:
+	size_t n = -err;
+
+	*why = n < ARRAY_SIZE(remap_words) ? remap_words[n] : NULL;
+	if (!*why)
 		*why = "the server cannot open the disk yet";
-		break;
-	}
+	if (err == -EPERM || err == -EACCES || err == -EROFS || err == -EPROTO)
+		return IBNBD_REMAP_FENCE;
 	return IBNBD_REMAP_RETRY;
 }
