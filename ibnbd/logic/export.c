@@ -25,14 +25,14 @@ bool ibnbd_export_same(const char *a, const char *b)
 	}
 }
 
-/* Length of the component at @s, which does not begin with '/'. */
-static size_t export_component(const char *s, size_t len)
+/* From the component of @n bytes at @i to the next one. False: there is none. */
+static bool export_next(const char *s, size_t len, size_t *i, size_t *n)
 {
-	size_t n = 0;
-
-	while (n < len && s[n] != '/')
-		n++;
-	return n;
+	for (*i += *n; *i < len && s[*i] == '/'; ++*i)
+		;
+	for (*n = 0; *i + *n < len && s[*i + *n] != '/'; ++*n)
+		;
+	return *n;
 }
 
 static bool export_is_dots(const char *s, size_t n)
@@ -57,8 +57,8 @@ static bool export_has_token(const char *s, size_t n)
 
 int ibnbd_export_search_check(const char *search, size_t len, const char **why)
 {
+	size_t i, at = 0, n = 0;
 	bool token = false;
-	size_t i, n;
 
 	if (!len)
 		return 0;
@@ -69,20 +69,16 @@ int ibnbd_export_search_check(const char *search, size_t len, const char **why)
 	for (i = 0; i < len; i++)
 		if (ibnbd_is_control(search[i]))
 			return ibnbd_refuse(-EINVAL, why, "control character in the search path");
-	for (i = 0; i < len; i += n) {
-		n = 1;
-		if (search[i] == '/')
-			continue;
-		n = export_component(search + i, len - i);
+	while (export_next(search, len, &at, &n)) {
 		if (token)
 			return ibnbd_refuse(
 				-EINVAL, why,
 				"%SESSNAME% must be the last component of the search path");
-		if (export_is_dots(search + i, n))
+		if (export_is_dots(search + at, n))
 			return ibnbd_refuse(-EINVAL, why,
 					    "the search path must not contain '.' or '..'");
-		token = export_is_token(search + i, n);
-		if (!token && export_has_token(search + i, n))
+		token = export_is_token(search + at, n);
+		if (!token && export_has_token(search + at, n))
 			return ibnbd_refuse(-EINVAL, why,
 					    "%SESSNAME% must be a component of its own");
 	}
@@ -128,19 +124,13 @@ static int export_session_check(const char *s, const char **why)
 static int export_root(struct export_out *o, const char *search, const char *sessname,
 		       const char **why)
 {
-	size_t len = strlen(search), i, n;
+	size_t len = strlen(search), at = 0, n = 0;
 	int err;
 
-	for (i = 0; i < len; i += n) {
-		const char *s = search + i;
-
-		n = 1;
-		if (*s == '/')
-			continue;
-		n = export_component(s, len - i);
+	while (export_next(search, len, &at, &n)) {
 		export_put(o, "/", 1);
-		if (!export_is_token(s, n)) {
-			export_put(o, s, n);
+		if (!export_is_token(search + at, n)) {
+			export_put(o, search + at, n);
 			continue;
 		}
 		err = export_session_check(sessname, why);
@@ -156,23 +146,19 @@ static int export_root(struct export_out *o, const char *search, const char *ses
 /* @last: offset of the last component in the buffer. */
 static int export_name(struct export_out *o, const char *name, size_t *last, const char **why)
 {
-	size_t len = strlen(name), i, n;
+	size_t len = strlen(name), i, at = 0, n = 0;
 
 	*last = 0;
 	for (i = 0; i < len; i++)
 		if (ibnbd_is_control(name[i]))
 			return ibnbd_refuse(-EINVAL, why, "control character in the device name");
-	for (i = 0; i < len; i += n) {
-		n = 1;
-		if (name[i] == '/')
-			continue;
-		n = export_component(name + i, len - i);
-		if (export_is_dots(name + i, n))
+	while (export_next(name, len, &at, &n)) {
+		if (export_is_dots(name + at, n))
 			return ibnbd_refuse(-EINVAL, why, "'.' or '..' in the device name");
 		if (*last)
 			export_put(o, "/", 1);
 		*last = o->n;
-		export_put(o, name + i, n);
+		export_put(o, name + at, n);
 	}
 	if (!*last)
 		return ibnbd_refuse(-EINVAL, why, "the device name is empty");
@@ -281,7 +267,8 @@ int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *i
 			   const char **why)
 {
 	struct ibtrs_addr a;
-	size_t n = export_component(s, len);
+	const char *slash = memchr(s, '/', len);
+	size_t n = slash ? (size_t)(slash - s) : len;
 	int err;
 
 	err = ibtrs_addr_parse(s, n, &a, why);
