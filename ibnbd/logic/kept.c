@@ -17,7 +17,6 @@ void ibnbd_kept_init(struct ibnbd_kept *k)
 {
 	memset(k, 0, sizeof(*k));
 	k->first = IBNBD_KEPT_NONE;
-	k->last = IBNBD_KEPT_NONE;
 }
 
 bool ibnbd_kept_grow(struct ibnbd_kept_pool *p, struct ibnbd_kept *k)
@@ -74,8 +73,6 @@ static void kept_give_first(struct ibnbd_kept_pool *p, struct ibnbd_kept *k)
 	u32 i = k->first;
 
 	k->first = p->segs[i].next;
-	if (k->first == IBNBD_KEPT_NONE)
-		k->last = IBNBD_KEPT_NONE;
 	p->segs[i].next = p->free;
 	p->free = i;
 	p->nr_free++;

@@ -56,7 +56,7 @@ struct ibnbd_kept_pool {
 };
 
 struct ibnbd_kept {
-	u32 first, last;		/* segments */
+	u32 first, last;		/* segments; last is valid while there is a first */
 	bool gap;
 	unsigned long gap_needs;	/* the flush that closes the gap */
 };
