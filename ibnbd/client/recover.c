@@ -293,48 +293,6 @@ void ibnbd_clt_recover_remove_work(struct work_struct *work)
 
 /* ---- what an administrator may do ---- */
 
-int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors)
-{
-	unsigned int noio;
-
-	guard(mutex)(&dev->lock);
-	if (dev->state != IBNBD_DEV_OPEN || !dev->shown)
-		return -ENOENT;
-	if (!sectors || sectors >= IBNBD_MAX_SECTORS ||
-	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))
-		return ibnbd_clt_refuse(
-			-EINVAL,
-			"ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
-			dev->index, dev->grant.lim.logical_block_size);
-	/* From now on the disk may hold data, so another disk must not take its place. */
-	if (!dev->grant.rsp.nsectors)
-		dev->grant.rsp.nsectors = sectors;
-	noio = memalloc_noio_save();
-	ibnbd_clt_disk_set_capacity(dev, sectors);
-	memalloc_noio_restore(noio);
-	return 0;
-}
-
-void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds)
-{
-	guard(mutex)(&dev->lock);
-	WRITE_ONCE(dev->map.hold, seconds);
-	if (ibnbd_dev_sm_waits(dev->state))
-		ibnbd_clt_dev_arm(dev);
-}
-
-int ibnbd_clt_recover_set_in_sync(struct ibnbd_clt_dev *dev, bool in_sync)
-{
-	guard(mutex)(&dev->lock);
-	if (in_sync && dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_HELD)
-		return -EBUSY;
-	if (dev->in_sync == in_sync)
-		return 0;
-	WRITE_ONCE(dev->in_sync, in_sync);
-	ibnbd_clt_group_changed(dev);
-	return 0;
-}
-
 void ibnbd_clt_recover_set_failfast(struct ibnbd_clt_dev *dev, int seconds)
 {
 	guard(mutex)(&dev->lock);

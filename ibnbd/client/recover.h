@@ -21,15 +21,7 @@ void ibnbd_clt_recover_remove_work(struct work_struct *work);
  * 0, -EBUSY (in use), -EALREADY.
  */
 int ibnbd_clt_recover_unmap(struct ibnbd_clt_dev *dev, bool force);
-/* Sets the size on this host only. 0, -ENOENT unless open and shown, -EINVAL. */
-int ibnbd_clt_recover_resize(struct ibnbd_clt_dev *dev, u64 sectors);
-void ibnbd_clt_recover_set_hold(struct ibnbd_clt_dev *dev, int seconds);
 /* failfast= counts from now on. */
 void ibnbd_clt_recover_set_failfast(struct ibnbd_clt_dev *dev, int seconds);
-/*
- * The mirror says whether this leg is in sync. Return: 0; -EBUSY: the leg has let requests fail and
- * is not open again, so it is not in sync.
- */
-int ibnbd_clt_recover_set_in_sync(struct ibnbd_clt_dev *dev, bool in_sync);
 
 #endif

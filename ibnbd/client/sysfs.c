@@ -14,6 +14,7 @@
 #include <linux/device.h>
 #include <linux/kernfs.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <ibtrs/admin.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
@@ -123,10 +124,12 @@ IBTRS_ADMIN_ATTR_RW(remap_device);
 
 IBTRS_ADMIN_DEV_SHOW(resize, "Usage: echo <number of 512-byte sectors> > %s", attr->attr.name)
 
+/* Sets the size on this host only. */
 static ssize_t resize_store(struct device *d, struct device_attribute *attr, const char *buf,
 			    size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
+	unsigned int noio;
 	u64 sectors;
 	int err;
 
@@ -135,7 +138,22 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 	if (err)
 		return ibnbd_clt_refuse(err, "ibnbd%d: resize takes a number of 512-byte sectors",
 					dev->index);
-	return ibnbd_clt_recover_resize(dev, sectors) ?: count;
+	guard(mutex)(&dev->lock);
+	if (dev->state != IBNBD_DEV_OPEN || !dev->shown)
+		return -ENOENT;
+	if (!sectors || sectors >= IBNBD_MAX_SECTORS ||
+	    sectors & ((dev->grant.lim.logical_block_size >> SECTOR_SHIFT) - 1))
+		return ibnbd_clt_refuse(
+			-EINVAL,
+			"ibnbd%d: resize: not a number of whole logical blocks of %u bytes",
+			dev->index, dev->grant.lim.logical_block_size);
+	/* From now on the disk may hold data, so another disk must not take its place. */
+	if (!dev->grant.rsp.nsectors)
+		dev->grant.rsp.nsectors = sectors;
+	noio = memalloc_noio_save();
+	ibnbd_clt_disk_set_capacity(dev, sectors);
+	memalloc_noio_restore(noio);
+	return count;
 }
 IBTRS_ADMIN_ATTR_RW(resize);
 
@@ -157,7 +175,15 @@ static ssize_t _name##_store(struct device *d, struct device_attribute *attr, co
 }												\
 IBTRS_ADMIN_ATTR_RW(_name)
 
-SYSFS_SECONDS(hold, "seconds, 0 = fail at once, -1 = for ever", ibnbd_clt_recover_set_hold);
+static void sysfs_set_hold(struct ibnbd_clt_dev *dev, int seconds)
+{
+	guard(mutex)(&dev->lock);
+	WRITE_ONCE(dev->map.hold, seconds);
+	if (ibnbd_dev_sm_waits(dev->state))
+		ibnbd_clt_dev_arm(dev);
+}
+SYSFS_SECONDS(hold, "seconds, 0 = fail at once, -1 = for ever", sysfs_set_hold);
+
 SYSFS_SECONDS(failfast, "1 to 3600 seconds", ibnbd_clt_recover_set_failfast);
 
 static void sysfs_set_io_timeout(struct ibnbd_clt_dev *dev, int seconds)
@@ -168,6 +194,7 @@ SYSFS_SECONDS(io_timeout, "seconds, 0 = never", sysfs_set_io_timeout);
 
 IBTRS_ADMIN_DEV_SHOW(in_sync, "%d", READ_ONCE(sysfs_dev(d)->in_sync))
 
+/* The mirror says whether this leg is in sync. */
 static ssize_t in_sync_store(struct device *d, struct device_attribute *attr, const char *buf,
 			     size_t count)
 {
@@ -179,10 +206,16 @@ static ssize_t in_sync_store(struct device *d, struct device_attribute *attr, co
 	if (in_sync && !dev->map.group[0])
 		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: in_sync is for a disk mapped with group=",
 					dev->index);
-	if (ibnbd_clt_recover_set_in_sync(dev, in_sync))
+	guard(mutex)(&dev->lock);
+	/* A leg that has let requests fail, and is not open again, is not in sync. */
+	if (in_sync && dev->state != IBNBD_DEV_OPEN && dev->state != IBNBD_DEV_HELD)
 		return ibnbd_clt_refuse(-EBUSY,
 					"ibnbd%d: in_sync: the mirror goes on without this leg, which is not open",
 					dev->index);
+	if (dev->in_sync != in_sync) {
+		WRITE_ONCE(dev->in_sync, in_sync);
+		ibnbd_clt_group_changed(dev);
+	}
 	return count;
 }
 IBTRS_ADMIN_ATTR_RW(in_sync);
