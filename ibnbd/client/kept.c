@@ -34,7 +34,7 @@ static void kept_low_work(struct work_struct *work)
 			queue_delayed_work(ibnbd_clt_dev_wq, &dev->flush_work, 0);
 }
 
-static void kept_free(struct ibnbd_clt_pool *pool)
+void ibnbd_clt_kept_pool_free(struct ibnbd_clt_pool *pool)
 {
 	if (!pool)
 		return;
@@ -68,14 +68,8 @@ int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib)
 		if (!s->pool)
 			swap(s->pool, pool);
 	}
-	kept_free(pool);
+	ibnbd_clt_kept_pool_free(pool);
 	return READ_ONCE(s->pool) ? 0 : -ENOMEM;
-}
-
-void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s)
-{
-	kept_free(s->pool);
-	s->pool = NULL;
 }
 
 /* ---- the log ---- */

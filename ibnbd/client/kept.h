@@ -21,8 +21,8 @@ static inline void *ibnbd_clt_kept_mem(const struct ibnbd_clt_pool *pool, u32 se
 
 /* Allocates the pool of @s, @mib MiB, unless @s has one. 0 or -ENOMEM. Process context. */
 int ibnbd_clt_kept_pool_get(struct ibnbd_clt_session *s, unsigned int mib);
-/* Frees the pool. No device is left, and no request. */
-void ibnbd_clt_kept_pool_free(struct ibnbd_clt_session *s);
+/* Frees a pool, or nothing if @pool is NULL. No device is left, and no request. */
+void ibnbd_clt_kept_pool_free(struct ibnbd_clt_pool *pool);
 
 /**
  * ibnbd_clt_kept_add() - keep a write that has completed

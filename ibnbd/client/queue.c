@@ -431,9 +431,3 @@ int ibnbd_clt_queue_alloc_ops(struct ibnbd_clt_session *s)
 	}
 	return 0;
 }
-
-void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s)
-{
-	kvfree(s->ops);
-	s->ops = NULL;
-}

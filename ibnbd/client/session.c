@@ -33,6 +33,7 @@ static LIST_HEAD(sessions);		/* under ibnbd_clt_lock */
 
 /* ---- the tag set ---- */
 
+/* After an error, session_stop() frees s->ops. */
 static int session_alloc_set(struct ibnbd_clt_session *s)
 {
 	struct blk_mq_tag_set *set = &s->set;
@@ -57,22 +58,16 @@ static int session_alloc_set(struct ibnbd_clt_session *s)
 		return err;
 	err = blk_mq_alloc_tag_set(set);
 	if (err)
-		goto free_ops;
+		return err;
 	/* The block layer may have reduced nr_hw_queues (kdump). */
 	s->nr_irq = set->nr_hw_queues - (set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0);
 	queue = cx_alloc_queue(set);
 	if (IS_ERR(queue)) {
-		err = PTR_ERR(queue);
-		goto free_set;
+		blk_mq_free_tag_set(set);
+		return PTR_ERR(queue);
 	}
 	s->queue = queue;
 	return 0;
-
-free_set:
-	blk_mq_free_tag_set(set);
-free_ops:
-	ibnbd_clt_queue_free_ops(s);
-	return err;
 }
 
 static void session_free_set(struct ibnbd_clt_session *s)
@@ -158,8 +153,8 @@ static void session_stop(struct ibnbd_clt_session *s)
 	if (s->clt)
 		ibtrs_clt_close(s->clt);
 	cancel_work_sync(&s->late_work);
-	ibnbd_clt_kept_pool_free(s);
-	ibnbd_clt_queue_free_ops(s);
+	ibnbd_clt_kept_pool_free(s->pool);
+	kvfree(s->ops);
 	if (s->wq)
 		destroy_workqueue(s->wq);
 }

@@ -120,8 +120,8 @@ void ibnbd_clt_session_put(struct ibnbd_clt_session *s);
 
 extern const struct blk_mq_ops ibnbd_clt_queue_ops;
 
+/* Allocates @s->ops, which session.c frees. */
 int ibnbd_clt_queue_alloc_ops(struct ibnbd_clt_session *s);
-void ibnbd_clt_queue_free_ops(struct ibnbd_clt_session *s);
 /* Work: completes what is on @s->late. */
 void ibnbd_clt_queue_late(struct work_struct *work);
 
