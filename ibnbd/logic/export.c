@@ -269,10 +269,8 @@ int ibnbd_allow_item_parse(const char *s, size_t len, struct ibnbd_allow_item *i
 	struct ibtrs_addr a;
 	const char *slash = memchr(s, '/', len);
 	size_t n = slash ? (size_t)(slash - s) : len;
-	int err;
 
-	err = ibtrs_addr_parse(s, n, &a, why);
-	if (err)
+	if (ibtrs_addr_parse(s, n, &a, why))
 		return -EINVAL;
 	if (a.scope[0])
 		return ibnbd_refuse(-EINVAL, why,

@@ -317,15 +317,6 @@ static int policy_line(struct policy_line *l)
 	return err;
 }
 
-static int policy_too_long(struct ibnbd_policy_fault *f)
-{
-	*f = (struct ibnbd_policy_fault){
-		.why = "a policy has at most 65536 bytes",
-		.hint = "shorten its comments, and use patterns that say more at once",
-	};
-	return -E2BIG;
-}
-
 /* Counts characters, as editors do: the bytes that begin one. */
 static u32 policy_column(const char *line, size_t at)
 {
@@ -348,7 +339,11 @@ int ibnbd_policy_next(struct ibnbd_policy_rules *p, const char *s, size_t len,
 		return 0;
 	if (len > IBNBD_POLICY_TEXT) {
 		p->pos = len;
-		return policy_too_long(f);
+		*f = (struct ibnbd_policy_fault){
+			.why = "a policy has at most 65536 bytes",
+			.hint = "shorten its comments, and use patterns that say more at once",
+		};
+		return -E2BIG;
 	}
 	if (!p->pos && len >= 3 && !memcmp(s, "\xef\xbb\xbf", 3))
 		l.at = 3;	/* a byte order mark */
@@ -390,18 +385,12 @@ static const char *policy_name(const char *name, char *buf)
 	return buf;
 }
 
-static bool policy_is_about(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
-			    const char *plain)
-{
-	return ibnbd_glob_match(p->text + r->export, plain);
-}
-
 bool ibnbd_policy_about(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
 			const char *name)
 {
 	char buf[IBNBD_NAME_LEN];
 
-	return policy_is_about(p, r, policy_name(name, buf));
+	return ibnbd_glob_match(p->text + r->export, policy_name(name, buf));
 }
 
 static bool policy_is_for(const struct ibnbd_policy_rules *p, const struct ibnbd_policy_rule *r,
@@ -426,7 +415,7 @@ void ibnbd_policy_decide(const struct ibnbd_policy_rules *p, const struct ibnbd_
 	for (i = 0; i < p->nr; i++) {
 		const struct ibnbd_policy_rule *r = &p->rule[i];
 
-		if (!policy_is_about(p, r, plain) || !policy_is_for(p, r, who))
+		if (!ibnbd_glob_match(p->text + r->export, plain) || !policy_is_for(p, r, who))
 			continue;
 		v->may = r->may;
 		v->line = r->line;
