@@ -107,7 +107,7 @@ static struct ibnbd_clt_op *inflight_next_stray(struct ibnbd_clt_dev *dev, u32 *
 
 	lockdep_assert_held(&dev->lock);
 	/* A stray is counted before it is one; most devices have none, and look at no slot. */
-	while (atomic_read_acquire(&dev->nr_strays) && *slot < dev->sess->nr_ops) {
+	while (atomic_read_acquire(&dev->nr_strays) && *slot < dev->sess->attrs.nr_slots) {
 		op = ibnbd_clt_op(dev->ops, dev->op_stride, (*slot)++);
 		/* Pairs with queue_stray() of queue.c. */
 		if (smp_load_acquire(&op->stray) && op->dev == dev)

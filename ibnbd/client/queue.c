@@ -387,7 +387,7 @@ DEF_MQ_POLL(queue_poll, hctx)
 DEF_MQ_MAP_QUEUES(queue_map, set)
 {
 	struct ibnbd_clt_session *s = set->driver_data;
-	unsigned int poll = set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0;
+	unsigned int poll = set->nr_maps > HCTX_TYPE_POLL ? s->attrs.nr_poll_conns : 0;
 	unsigned int irq = set->nr_hw_queues - poll;
 
 	set->map[HCTX_TYPE_DEFAULT].nr_queues = irq;
@@ -414,14 +414,14 @@ const struct blk_mq_ops ibnbd_clt_queue_ops = {
 int ibnbd_clt_queue_alloc_ops(struct ibnbd_clt_session *s)
 {
 	struct ibnbd_clt_op *op;
-	u32 i;
+	u32 i, nr = s->attrs.nr_slots;
 
 	s->op_stride = ALIGN(sizeof(*op) + s->attrs.max_segments * sizeof(struct scatterlist),
 			     SMP_CACHE_BYTES);
-	s->ops = kvzalloc_node(array_size(s->nr_ops, s->op_stride), GFP_KERNEL, s->attrs.numa_node);
+	s->ops = kvzalloc_node(array_size(nr, s->op_stride), GFP_KERNEL, s->attrs.numa_node);
 	if (!s->ops)
 		return -ENOMEM;
-	for (i = 0; i < s->nr_ops; i++) {
+	for (i = 0; i < nr; i++) {
 		op = ibnbd_clt_op(s->ops, s->op_stride, i);
 		op->hdr = ibtrs_clt_hdr(s->clt, i);
 		op->io.slot = i;

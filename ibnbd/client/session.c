@@ -37,16 +37,14 @@ static LIST_HEAD(sessions);		/* under ibnbd_clt_lock */
 static int session_alloc_set(struct ibnbd_clt_session *s)
 {
 	struct blk_mq_tag_set *set = &s->set;
+	u32 poll = s->attrs.nr_poll_conns;
 	struct request_queue *queue;
 	int err;
 
-	s->nr_poll = s->attrs.nr_poll_conns;
-	s->nr_irq = min_t(u32, s->attrs.nr_irq_conns, nr_cpu_ids);
-	s->nr_ops = s->attrs.nr_slots;
 	set->ops = &ibnbd_clt_queue_ops;
 	set->driver_data = s;
-	set->nr_hw_queues = s->nr_irq + s->nr_poll;
-	set->nr_maps = s->nr_poll ? HCTX_MAX_TYPES : 1;
+	set->nr_hw_queues = min_t(u32, s->attrs.nr_irq_conns, nr_cpu_ids) + poll;
+	set->nr_maps = poll ? HCTX_MAX_TYPES : 1;
 	set->queue_depth = min_t(u32, s->attrs.nr_slots, BLK_MQ_MAX_DEPTH);
 	set->cmd_size = sizeof(struct ibnbd_clt_op *);
 	set->numa_node = s->attrs.numa_node;
@@ -60,7 +58,7 @@ static int session_alloc_set(struct ibnbd_clt_session *s)
 	if (err)
 		return err;
 	/* The block layer may have reduced nr_hw_queues (kdump). */
-	s->nr_irq = set->nr_hw_queues - (set->nr_maps > HCTX_TYPE_POLL ? s->nr_poll : 0);
+	s->nr_irq = set->nr_hw_queues - (set->nr_maps > HCTX_TYPE_POLL ? poll : 0);
 	queue = cx_alloc_queue(set);
 	if (IS_ERR(queue)) {
 		blk_mq_free_tag_set(set);
@@ -176,7 +174,7 @@ static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_ma
 		return ibnbd_clt_refuse(
 			-EINVAL, "session %s exists: nr_poll_queues= needs a session of its own",
 			s->name);
-	if (s->nr_poll)
+	if (s->attrs.nr_poll_conns)
 		return ibnbd_clt_refuse(
 			-EINVAL, "session %s has polled queues and is taken by its one mapping",
 			s->name);

@@ -65,9 +65,7 @@ struct ibnbd_clt_session {
 	struct request_queue *queue;	/* keeps the set shared for ever (L2) */
 	void *ops;
 	u32 op_stride;
-	u32 nr_ops;
-	u32 nr_irq;			/* hardware queues that interrupt */
-	u32 nr_poll;			/* and that poll */
+	u32 nr_irq;			/* hardware queues that interrupt; those that poll follow */
 	struct workqueue_struct *wq;
 	struct delayed_work link_work;
 	struct work_struct stop_work;	/* stops a session that could not be opened */

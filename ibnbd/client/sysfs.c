@@ -300,7 +300,7 @@ static ssize_t oldest_ms_show(struct device *d, struct device_attribute *attr, c
 	return sysfs_emit(buf, "%llu\n", ibnbd_clt_inflight_oldest_ms(dev));
 }
 
-IBTRS_ADMIN_DEV_SHOW(nr_poll_queues, "%u", sysfs_dev(d)->sess->nr_poll)
+IBTRS_ADMIN_DEV_SHOW(nr_poll_queues, "%u", sysfs_dev(d)->sess->attrs.nr_poll_conns)
 
 /* `kind hash`, or an empty line when the server does not tell. */
 static ssize_t identity_show(struct device *d, struct device_attribute *attr, char *buf)
