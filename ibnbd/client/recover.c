@@ -3,7 +3,8 @@
  * The works of a device, the last of which removes it, and what an administrator may do to it.
  *
  * Messages are never exchanged under dev->lock (see open.c), so that the timers and `unmap force`
- * never wait for a slow server. Works allocate NOIO, but the removal does not.
+ * never wait for a slow server. Works other than the removal allocate NOIO; those that only post an
+ * event leave that to ibnbd_clt_dev_post().
  *
  * The removal drains, sends CLOSE, deletes the disk and frees. It is queued once, by the step to
  * "unmapped" in dev_state.c. Only this work frees a device that has got its number, and only after
@@ -31,7 +32,6 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev =
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, hold_work);
-	unsigned int noio = memalloc_noio_save();
 	char why[IBNBD_CLT_REASON_LEN];
 	int hold;
 
@@ -43,7 +43,6 @@ void ibnbd_clt_recover_hold_work(struct work_struct *work)
 		ibnbd_clt_dev_say(dev, "hold=%d is over: %s", hold, why);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_HOLD_EXPIRED, NULL);
 	}
-	memalloc_noio_restore(noio);
 }
 
 /* ---- the group rule (decision 21) ---- */
@@ -73,7 +72,6 @@ void ibnbd_clt_recover_group_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev =
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, group_work);
-	unsigned int noio = memalloc_noio_save();
 
 	guard(mutex)(&dev->lock);
 	/* The time may have been stopped while this work waited for the lock. */
@@ -84,7 +82,6 @@ void ibnbd_clt_recover_group_work(struct work_struct *work)
 				  dev->map.failfast, dev->map.group);
 		ibnbd_clt_dev_post(dev, IBNBD_DEV_EV_LET_GO, NULL);
 	}
-	memalloc_noio_restore(noio);
 }
 
 /* ---- news ---- */
