@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/*
- * The state of a device, and what the server has open for it. The header says what states and
- * events mean. Pure: no locks, any context.
- */
 #include "ibnbd/logic/dev_sm.h"
 
 #define STEP(next, acts)	{ .state = IBNBD_DEV_##next, .actions = (acts), .taken = true }

@@ -160,15 +160,11 @@ static bool remap_remembers(u64 old, u64 new)
 	return old >> 32 == new >> 32;
 }
 
-static bool remap_foreign_writer(u64 old, u64 new)
-{
-	return remap_remembers(old, new) ? old != new : (u32)new;
-}
-
 bool ibnbd_remap_other_writer(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new)
 {
-	return old->has_identity &&
-	       remap_foreign_writer(old->identity.writer_gen, new->identity.writer_gen);
+	u64 before = old->identity.writer_gen, now = new->identity.writer_gen;
+
+	return old->has_identity && (remap_remembers(before, now) ? before != now : (u32)now);
 }
 
 static const char *remap_fence(const struct ibnbd_open_rsp *old, const struct ibnbd_open_rsp *new,
