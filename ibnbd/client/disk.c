@@ -29,7 +29,6 @@
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/unflushed.h"
 
 /*

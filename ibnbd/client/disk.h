@@ -13,6 +13,9 @@
 #define IBNBD_CLT_UEVENT_BURST	10
 #define IBNBD_CLT_UEVENT_EVERY	HZ
 
+/* sysfs.c: the directory ibnbd/ of each disk, for device_add_disk(). */
+extern const struct attribute_group *ibnbd_clt_sysfs_groups[];
+
 /* The work of dev->uevent_work. */
 void ibnbd_clt_disk_uevent_work(struct work_struct *work);
 /* Under dev->lock: allocates the disk with the limits of dev->grant; it is not shown yet. */

@@ -21,7 +21,6 @@
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
-#include "ibnbd/client/sysfs.h"
 #include "ibnbd/client/unflushed.h"
 #include "ibnbd/logic/text.h"
 
