@@ -163,10 +163,11 @@ IBTRS_ADMIN_DEV_SHOW(_name, "%d", READ_ONCE(sysfs_dev(d)->map._name))				\
 static ssize_t _name##_store(struct device *d, struct device_attribute *attr, const char *buf,	\
 			     size_t count)							\
 {												\
+	const struct ibnbd_mapopt *o = &ibnbd_mapopts[IBNBD_OPT_##_name];			\
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);						\
 	int seconds;										\
 												\
-	if (kstrtoint(buf, 0, &seconds) || !ibnbd_mapopt_in_range(IBNBD_OPT_##_name, seconds))	\
+	if (kstrtoint(buf, 0, &seconds) || seconds < o->min || seconds > o->max)		\
 		return ibnbd_clt_refuse(-EINVAL, "ibnbd%d: " #_name " takes " _takes,		\
 					dev->index);						\
 	_set(dev, seconds);									\

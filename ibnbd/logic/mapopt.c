@@ -35,11 +35,6 @@ struct mapopt_span {
 	size_t pos;		/* of @s, as struct ibnbd_mapopt_err counts */
 };
 
-bool ibnbd_mapopt_in_range(enum ibnbd_mapopt_id id, int value)
-{
-	return value >= ibnbd_mapopts[id].min && value <= ibnbd_mapopts[id].max;
-}
-
 /* @v: what is wrong. */
 __printf(3, 4) static int mapopt_refuse(struct ibnbd_mapopt_err *err, struct mapopt_span v,
 					const char *fmt, ...)

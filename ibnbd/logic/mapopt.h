@@ -216,9 +216,6 @@ struct ibnbd_mapopt {
 
 extern const struct ibnbd_mapopt ibnbd_mapopts[IBNBD_MAPOPT_COUNT];
 
-/* Is @value in the range of an INT option? */
-bool ibnbd_mapopt_in_range(enum ibnbd_mapopt_id id, int value);
-
 /* Sets all keys to their defaults; no key counts as given. */
 void ibnbd_mapopt_init(struct ibnbd_map *m);
 
