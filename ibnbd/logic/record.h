@@ -14,6 +14,7 @@
 #include "ibnbd/logic/identity.h"
 
 #define IBNBD_RECORD_SLOTS	4096	/* of a table */
+#define IBNBD_RECORD_KEY	0x69626e62642d7772ULL
 
 /* Why a client that comes to write is refused when a file that was named cannot be written. */
 #define IBNBD_RECORD_LOST \
@@ -60,11 +61,29 @@ struct ibnbd_record_slot {
 static_assert(sizeof(struct ibnbd_record_slot) == 64, "slot");
 
 /* The checksum finds torn or damaged slots. It does not find forged ones: the file is root's. */
-__le64 ibnbd_record_sum(const struct ibnbd_record_slot *s);
+static inline __le64 ibnbd_record_sum(const struct ibnbd_record_slot *s)
+{
+	return cpu_to_le64(ibnbd_siphash(&s->kind, sizeof(*s) - offsetof(typeof(*s), kind),
+					 IBNBD_RECORD_KEY, 1));
+}
+
 /* The first slot of a table. */
-void ibnbd_record_header(enum ibnbd_record_table t, struct ibnbd_record_slot *s);
+static inline void ibnbd_record_header(enum ibnbd_record_table t, struct ibnbd_record_slot *s)
+{
+	static const char *const text[IBNBD_RECORD_TABLES] = {
+		"ibnbd-server: who wrote last, 1\n",
+		"ibnbd-server: cache epochs, 1\n",
+	};
+
+	memset(s, 0, sizeof(*s));
+	memcpy(s, text[t], strlen(text[t]));
+}
+
 /* A boot of the machine as a number, which is not 0; @id is its boot_id, as text. */
-u64 ibnbd_record_boot(const char *id);
+static inline u64 ibnbd_record_boot(const char *id)
+{
+	return ibnbd_siphash(id, strlen(id), IBNBD_RECORD_KEY, 2) ?: 1;
+}
 
 /**
  * ibnbd_record_first() - a generation that no client was ever told

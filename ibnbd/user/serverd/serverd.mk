@@ -2,8 +2,7 @@
 #
 # What ibnbd-serverd is built from besides libibtrs: liburing-dev, libblkid-dev, libnbd-dev.
 SERVERD_SRC := $(filter-out %/ibnbd-serverd.c,$(wildcard $(TOP)/ibnbd/user/serverd/*.c)) \
-	$(addprefix $(TOP)/ibnbd/logic/,access.c export.c identity.c mapopt.c \
-	  policy.c record.c text.c) \
+	$(addprefix $(TOP)/ibnbd/logic/,access.c export.c identity.c mapopt.c policy.c text.c) \
 	$(addprefix $(TOP)/tools/conf/,file.c key_file.c mapopt_format.c maps_conf.c maps_diag.c \
 	  maps_check.c maps_file.c maps_lex.c maps_option.c maps_value.c policy_conf.c \
 	  server_conf.c) \
