@@ -76,14 +76,14 @@ struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m)
 	struct ibnbd_clt_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 
 	if (!dev)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	mutex_init(&dev->open_lock);
 	mutex_init(&dev->lock);
 	dev->unclosed = kzalloc(sizeof(*dev->unclosed), GFP_KERNEL);
 	dev->wrote = alloc_percpu(u64);
 	if (!dev->unclosed || !dev->wrote) {
 		ibnbd_clt_dev_free(dev);
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	}
 	dev->index = -1;
 	dev->map = *m;

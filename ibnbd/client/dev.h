@@ -184,7 +184,7 @@ struct ibnbd_clt_dev {
 	struct list_head entry;		/* ibnbd_clt_lock */
 };
 
-/* A device in state init, without a number and on no list. */
+/* A device in state init, without a number and on no list. NULL: no memory. */
 struct ibnbd_clt_dev *ibnbd_clt_dev_alloc(const struct ibnbd_map *m);
 void ibnbd_clt_dev_free(struct ibnbd_clt_dev *dev);
 /* Any context. */

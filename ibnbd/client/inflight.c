@@ -122,7 +122,7 @@ static void inflight_unstray(struct ibnbd_clt_op *op)
 	atomic_dec(&op->dev->nr_strays);
 }
 
-static unsigned int inflight_resubmit(struct ibnbd_clt_dev *dev)
+unsigned int ibnbd_clt_inflight_replay(struct ibnbd_clt_dev *dev)
 {
 	struct ibnbd_clt_op *op;
 	unsigned int left = 0;
@@ -143,12 +143,7 @@ static unsigned int inflight_resubmit(struct ibnbd_clt_dev *dev)
 			ibnbd_clt_queue_end(op, -EIO);
 		}
 	}
-	return left;
-}
-
-unsigned int ibnbd_clt_inflight_replay(struct ibnbd_clt_dev *dev)
-{
-	return inflight_resubmit(dev) + ibtrs_clt_replay(dev->clt, inflight_match_readdress, dev);
+	return left + ibtrs_clt_replay(dev->clt, inflight_match_readdress, dev);
 }
 
 bool ibnbd_clt_inflight_unknown(struct ibnbd_clt_dev *dev)

@@ -334,16 +334,6 @@ bool ibnbd_clt_link_get(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 
 	return s->up && s->known_gen == *gen;
 }
 
-u32 ibnbd_clt_link_gen(struct ibnbd_clt_session *s)
-{
-	return READ_ONCE(s->gen);
-}
-
-bool ibnbd_clt_link_up(struct ibnbd_clt_session *s)
-{
-	return READ_ONCE(s->up);
-}
-
 void ibnbd_clt_link_join(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev)
 {
 	guard(mutex)(&s->lock);

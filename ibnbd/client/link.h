@@ -40,8 +40,16 @@ void ibnbd_clt_link_leave(struct ibnbd_clt_session *s, struct ibnbd_clt_dev *dev
  * Return: false while no path is up or SESS_INFO is not answered yet.
  */
 bool ibnbd_clt_link_get(struct ibnbd_clt_session *s, u32 *gen, u8 *version, u64 *features);
-u32 ibnbd_clt_link_gen(struct ibnbd_clt_session *s);
-bool ibnbd_clt_link_up(struct ibnbd_clt_session *s);
+
+static inline u32 ibnbd_clt_link_gen(struct ibnbd_clt_session *s)
+{
+	return READ_ONCE(s->gen);
+}
+
+static inline bool ibnbd_clt_link_up(struct ibnbd_clt_session *s)
+{
+	return READ_ONCE(s->up);
+}
 
 /*
  * OPEN and CLOSE. Return 0, the errno of the server, what ibtrs_clt_call() returned, or -EPROTO for

@@ -87,15 +87,13 @@ static int ctl_map(const struct ibnbd_map *m)
 {
 	char link[IBNBD_CLT_LINK_LEN];
 	struct ibnbd_clt_dev *dev;
-	int err;
+	int err = -ENOMEM;
 
 	if (!try_module_get(THIS_MODULE))
 		return ibnbd_clt_refuse(-ENODEV, "the module is being unloaded");
 	dev = ibnbd_clt_dev_alloc(m);
-	if (IS_ERR(dev)) {
-		err = PTR_ERR(dev);
+	if (!dev)
 		goto put_module;
-	}
 	err = ibnbd_clt_names_claim(dev);
 	if (err)
 		goto free_dev;
