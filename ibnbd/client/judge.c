@@ -16,7 +16,6 @@
 #include <linux/sizes.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/unflushed.h"

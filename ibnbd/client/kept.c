@@ -19,7 +19,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "ibnbd/client/kept.h"
+#include "ibnbd/client/unflushed.h"
 
 /* ---- the pool ---- */
 

@@ -19,7 +19,6 @@
 #include <ibtrs/version.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/names.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
 #include "ibnbd/client/session.h"

@@ -10,7 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/kobject.h>
 #include <linux/wait.h>
-#include "ibnbd/client/names.h"
+#include "ibnbd/client/dev.h"
 
 #define NAMES_GONE_WAIT	(10 * HZ)
 /* more than a session of dead paths takes to open */

@@ -20,11 +20,10 @@
 #include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
-#include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
-#include "ibnbd/client/names.h"
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/recover.h"
+#include "ibnbd/client/unflushed.h"
 
 /* ---- timers ---- */
 

@@ -19,10 +19,9 @@
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
-#include "ibnbd/client/kept.h"
 #include "ibnbd/client/link.h"
-#include "ibnbd/client/names.h"
 #include "ibnbd/client/session.h"
+#include "ibnbd/client/unflushed.h"
 #include "ibnbd/logic/errword.h"
 
 #define SESSION_RQ_TIMEOUT	(5 * HZ)	/* L1: only to look at io_timeout= */

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "ibnbd/client/kept.h"
 #include "ibnbd/client/unflushed.h"
 
 static u64 unflushed_wrote(const struct ibnbd_clt_dev *dev)
