@@ -227,22 +227,19 @@ static bool session_is_closing(const char *name)
 	return s && s->state == IBNBD_CLT_SESSION_CLOSING;
 }
 
-/* An existing session, a new one to start (*@fresh), or an ERR_PTR; -EAGAIN: wait for *@turn. */
-static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, bool *fresh,
-					       unsigned int *turn)
+/* A session that is ready, a new one to start, or an ERR_PTR; -EAGAIN: wait for *@turn. */
+static struct ibnbd_clt_session *session_claim(const struct ibnbd_map *m, unsigned int *turn)
 {
 	struct ibnbd_clt_session *s;
 	int err;
 
 	guard(mutex)(&ibnbd_clt_lock);
-	*fresh = false;
 	s = session_find(m->sessname);
 	if (!s) {
 		if (!m->nr_paths)
 			return ERR_PTR(ibnbd_clt_refuse(
 				-ENXIO, "session %s does not exist yet: say path= to open it",
 				m->sessname));
-		*fresh = true;
 		return session_create(m->sessname) ?: ERR_PTR(-ENOMEM);
 	}
 	if (s->state != IBNBD_CLT_SESSION_READY) {
@@ -260,17 +257,17 @@ struct ibnbd_clt_session *ibnbd_clt_session_get(const struct ibnbd_map *m)
 {
 	struct ibnbd_clt_session *s;
 	unsigned int turn;
-	bool fresh;
 	int err;
 
-	while (IS_ERR(s = session_claim(m, &fresh, &turn))) {
+	while (IS_ERR(s = session_claim(m, &turn))) {
 		if (PTR_ERR(s) != -EAGAIN)
 			return s;
 		err = ibnbd_clt_names_wait(turn);
 		if (err)
 			return ERR_PTR(err);
 	}
-	if (!fresh)
+	/* Nobody else changes the state of a session that is new, or that has a user. */
+	if (s->state == IBNBD_CLT_SESSION_READY)
 		return s;
 	err = session_start(s, m);
 	scoped_guard(mutex, &ibnbd_clt_lock)
