@@ -105,7 +105,7 @@ bool disk_judge_answer(struct ibnbd_disk *d, const struct disk_grant *g)
 	}
 	lost = other && ibnbd_unflushed_any(&d->unflushed);
 	kept = lost && disk_kept_whole(d);
-	held = d->state != IBNBD_DEV_OPEN && (d->access == IBNBD_ACCESS_RW || writes);
+	held = kept || (d->state != IBNBD_DEV_OPEN && (d->access == IBNBD_ACCESS_RW || writes));
 	verdict = ibnbd_remap_compare(&d->grant.rsp, &g->rsp, d->access, held, &why);
 	if (verdict == IBNBD_REMAP_FENCE) {
 		disk_say(d, "%s", why);

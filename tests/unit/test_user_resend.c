@@ -69,6 +69,23 @@ UNIT_TEST(what_was_lost_is_there_again)
 	pair_end(&p);
 }
 
+/* In mode migration another client may write: what is kept does not replace that. */
+UNIT_TEST(what_another_client_has_written)
+{
+	const struct ibnbd_disk_opts o = { .access = IBNBD_DISK_MIGRATION };
+
+	pair_start(&p, &o);
+	write_at(1, 2, 0);
+	lose();
+	memset(p.s.disk + DISKSRV_BLOCK, 9, DISKSRV_BLOCK);
+	p.s.rsp.identity.writer_gen++;
+	disksrv_up(&p.s);
+	CHECK(pair_until(&p, "fenced"));
+	CHECK_STR(pair_info(&p).reason, "another client may have written meanwhile");
+	CHECK_EQ(disk_at(1), 9);
+	pair_end(&p);
+}
+
 /* What is held meanwhile comes behind it. */
 UNIT_TEST(what_was_under_way_comes_behind)
 {
