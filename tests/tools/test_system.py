@@ -233,14 +233,14 @@ def the_helper_is_fast(w):
 def completion_parses(w):
     for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]),
                          ("fish", ["fish", "--no-execute"])):
-        f = w.put(f"complete.{shell}", w.run("complete", shell).out)
+        f = TOP / f"tools/share/completion.{shell}"
         tool(shell)
         p = subprocess.run([*check, str(f)], capture_output=True, text=True, timeout=DEADLINE)
         eq((p.returncode, p.stderr), (0, ""), shell)
 
 
 def bash_complete(w, *words):
-    f = w.put("complete.bash", w.run("complete", "bash").out)
+    f = TOP / "tools/share/completion.bash"
     script = f"""ibnbd() {{ {w.build}/ibnbd-faked "$@"; }}; compopt() {{ :; }}; source {f}
 COMP_WORDS=({' '.join(words)} ''); COMP_CWORD={len(words)}
 [ -n "$LAST" ] && {{ COMP_WORDS[{len(words)}]=$LAST; }}
@@ -275,7 +275,7 @@ def zsh_completion_completes(w):
     w.client()
     w.conf("inconf d s path=10.0.0.1\n")
     w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
-    f = w.put("_ibnbd", w.run("complete", "zsh").out)
+    f = TOP / "tools/share/completion.zsh"
     script = f"""ibnbd() {{ {w.build}/ibnbd-faked "$@" }}
 compadd() {{ while [[ $1 != -- ]]; do shift; done; shift; print -l -- ${{(M)@:#$PREFIX*}} }}
 _describe() {{ local -a l; l=("${{(@P)2}}"); print -l -- ${{(M)${{l%%:*}}:#$PREFIX*}} }}
@@ -296,7 +296,7 @@ def fish_completion_completes(w):
     tool("fish")
     w.client()
     w.run("map", "vol/1", "store1", "10.0.1.7", "--name", "vol1")
-    f = w.put("complete.fish", w.run("complete", "fish").out)
+    f = TOP / "tools/share/completion.fish"
     script = f"function ibnbd; {w.build}/ibnbd-faked $argv; end; source {f}; complete -C "
     ask = lambda line: [l.split("\t")[0] for l in subprocess.run(
         ["fish", "--no-config", "-c", script + f"'{line}'"], env=w.env,

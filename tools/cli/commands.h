@@ -174,7 +174,7 @@ COMMAND("dump", "", 0, 0, O(anonymize) | O(file) | O(json), 0, CMD_WORDS_NONE, c
 	"print the whole state as JSON, for a bug report", NULL)
 COMMAND("help", "[COMMAND]...", 0, ANY, 0, 0, CMD_WORDS_COMMAND, cmd_help_run,
 	"show this list, or describe a command", NULL)
-COMMAND("complete", "SHELL|WORDS [WORD]", 1, 2, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_complete_run,
-	"completion for bash, zsh or fish; or the words of a kind", NULL)
+COMMAND("complete", "-- WORD...", 1, ANY, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_complete_run,
+	"what may stand in place of the last word of a command line", NULL)
 COMMAND("synopsis", "[maps|server]", 0, 1, 0, CMD_HIDDEN, CMD_WORDS_NONE, cmd_synopsis_run,
 	"the manual's list of commands and options", NULL)
