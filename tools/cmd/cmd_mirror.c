@@ -158,7 +158,7 @@ int cmd_mirror_check_run(struct cmd_args *a)
 static int replace_note(struct one *o, size_t leg)
 {
 	struct mirror_conf *conf = o->conf;
-	const struct state_dev *d = o->m.leg[leg].dev;
+	const struct state_dev *d = o->m.dev[leg];
 	const char *is = d && d->identity ? d->identity : "";
 
 	if (!strcmp(conf->leg[leg].identity, is))
@@ -186,7 +186,7 @@ int cmd_mirror_replace_run(struct cmd_args *a)
 	}
 	if (!new && o.m.leg[leg].disk == MIRROR_AWAY) {
 		say_error(SAY_BUSY, "mirror %s: %s is %s: what is copied to it has to arrive",
-			  a->words[0], a->words[1], o.m.leg[leg].dev->state_detail);
+			  a->words[0], a->words[1], o.m.dev[leg]->state_detail);
 		return say_hint("ibnbd show %s", a->words[1]);
 	}
 	if (new) {
@@ -234,8 +234,8 @@ static int assemble_wait(const struct one *o, unsigned int mask, unsigned int al
 	for (size_t i = 0; i < o->m.conf->nr; i++)
 		if (o->m.leg[i].disk != MIRROR_OPEN)
 			say_hint("%s is %s", o->m.conf->leg[i].name,
-				 o->m.leg[i].dev ? o->m.leg[i].dev->state_detail : "not mapped");
-		else if (!o->m.conf->leg[i].recorded)
+				 o->m.dev[i] ? o->m.dev[i]->state_detail : "not mapped");
+		else if (!o->m.leg[i].recorded)
 			say_hint("%s is there, and lacks what was written without it",
 				 o->m.conf->leg[i].name);
 	if (mask)
@@ -249,7 +249,6 @@ static int assemble_wait(const struct one *o, unsigned int mask, unsigned int al
 
 int cmd_mirror_assemble_run(struct cmd_args *a)
 {
-	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
 	unsigned int mask, all = 0;
 	int rc;
 	struct one o __free(one_close) = one_open(a->words[0], true, &rc);
@@ -258,12 +257,11 @@ int cmd_mirror_assemble_run(struct cmd_args *a)
 		return rc;
 	if (o.m.runs)
 		return say_error(SAY_ALREADY, "mirror %s runs, as /dev/%s", a->words[0], o.m.md);
-	mirror_seen(&o.m, seen);
 	for (size_t i = 0; i < o.conf->nr; i++)
-		all |= (unsigned int)(seen[i].disk == MIRROR_OPEN) << i;
-	mask = mirror_start(seen, o.conf->nr, ARG(a, run));
+		all |= (unsigned int)(o.m.leg[i].disk == MIRROR_OPEN) << i;
+	mask = mirror_start(o.m.leg, o.conf->nr, ARG(a, run));
 	if (!mask && ARG(a, run) && ARG(a, force))
 		mask = all;
 	return mask ? mirror_run(&o.m, mask, ARG(a, force)) :
-		      assemble_wait(&o, mirror_start(seen, o.conf->nr, true), all);
+		      assemble_wait(&o, mirror_start(o.m.leg, o.conf->nr, true), all);
 }

@@ -45,7 +45,7 @@ static void mirror_legs(struct doctor *d, const struct mirror *m)
 				    say_dup("an ibnbd server with writer_file set, and unflushed= left at its default"),
 				    "mirror %s: the server of %s does not tell what it loses in a power cut: each return costs a whole copy",
 				    c->name, name);
-		if (f.md == MIRROR_IN_SYNC && !md_failfast(m->md, m->leg[i].dev->kname))
+		if (f.md == MIRROR_IN_SYNC && !md_failfast(m->md, m->dev[i]->kname))
 			doctor_find(d, "mirror", DOCTOR_WARNING,
 				    say_fmt("ibnbd mirror replace %s %s", c->name, name),
 				    "mirror %s: md has %s without --failfast, and waits for it without end",
@@ -73,9 +73,9 @@ static void mirror_one(struct doctor *d, const struct mirror *m)
 		whole += good;
 		if (!good && !lacks)
 			lacks = say_fmt("%s is %s", c->leg[i].name,
-					!m->leg[i].dev		     ? "not mapped" :
+					!m->dev[i]		     ? "not mapped" :
 					m->leg[i].disk != MIRROR_OPEN ?
-								       m->leg[i].dev->state_detail :
+								       m->dev[i]->state_detail :
 					m->leg[i].md == MIRROR_REBUILDING ? "being copied" :
 									    "not in sync");
 	}

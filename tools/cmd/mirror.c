@@ -44,19 +44,18 @@ struct mirror mirror_read(const struct mirror_conf *conf, struct state *s)
 	struct mirror m = { .s = s ? s : state_read(), .borrowed = s, .conf = conf };
 
 	for (size_t i = 0; i < conf->nr; i++) {
-		struct mirror_leg *leg = &m.leg[i];
+		const struct state_dev *d = mirror_named(m.s, conf->leg[i].name);
 
-		leg->dev = mirror_named(m.s, conf->leg[i].name);
-		leg->disk = mirror_disk(leg->dev);
-		if (!leg->dev)
-			continue;
-		leg->noted = sysfs_attr_num(leg->dev->dir, "ibnbd/in_sync") == 1;
-		if (!m.md)
-			m.md = md_over(leg->dev->kname);
+		m.dev[i] = d;
+		m.leg[i].disk = mirror_disk(d);
+		m.leg[i].recorded = conf->leg[i].recorded;
+		m.leg[i].noted = d && sysfs_attr_num(d->dir, "ibnbd/in_sync") == 1;
+		if (d && !m.md)
+			m.md = md_over(d->kname);
 	}
 	m.runs = m.md && md_runs(m.md);
 	for (size_t i = 0; i < conf->nr; i++)
-		m.leg[i].md = m.md && m.leg[i].dev ? md_member(m.md, m.leg[i].dev->kname) :
+		m.leg[i].md = m.md && m.dev[i] ? md_member(m.md, m.dev[i]->kname) :
 						     MIRROR_NONE;
 	return m;
 }
@@ -90,33 +89,25 @@ bool mirror_another(const struct mirror *m, size_t leg)
 
 struct state_session *mirror_session(const struct mirror *m, size_t leg)
 {
-	const struct state_dev *d = m->leg[leg].dev;
+	const struct state_dev *d = m->dev[leg];
 
 	return d ? state_session(m->s, d->session) : NULL;
 }
 
 struct mirror_facts mirror_facts(const struct mirror *m, size_t leg)
 {
-	const struct mirror_leg *l = &m->leg[leg];
-	const struct state_dev *d = l->dev;
+	const struct state_dev *d = m->dev[leg];
 	const char *identity = m->conf->leg[leg].identity;
 	bool told = d && d->identity && *d->identity;
 
 	return (struct mirror_facts){
-		.disk = l->disk,
-		.md = l->md,
+		.disk = m->leg[leg].disk,
+		.md = m->leg[leg].md,
 		.another = mirror_another(m, leg),
 		.tells = told && d->features && strstr(d->features, "durability") &&
 			 !(d->unflushed && !strcmp(d->unflushed, "ignore")),
 		.known = told && !strcmp(d->identity, identity),
 	};
-}
-
-void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS])
-{
-	for (size_t i = 0; i < m->conf->nr; i++)
-		seen[i] = (struct mirror_seen){ m->leg[i].disk, m->leg[i].md,
-						m->conf->leg[i].recorded, m->leg[i].noted };
 }
 
 int64_t mirror_mismatch(const struct mirror *m)
@@ -190,7 +181,7 @@ int mirror_take_out(struct mirror *m, size_t leg)
 	if (rc || m->leg[leg].md == MIRROR_NONE)
 		return rc;
 	md = say_fmt("/dev/%s", m->md);
-	path = say_dup(m->leg[leg].dev->path);
+	path = say_dup(m->dev[leg]->path);
 	if (m->leg[leg].md != MIRROR_FAULTY && MD_RUN(&said, md, "--fail", path))
 		rc = mirror_failed(m, leg, "take out", said);
 	for (tries = MIRROR_TRIES; !rc && m->leg[leg].md != MIRROR_NONE; tries--) {
@@ -199,7 +190,7 @@ int mirror_take_out(struct mirror *m, size_t leg)
 		if (!MD_RUN(&said, md, "--remove", path) && sysfs_dry_run)
 			break;
 		mirror_again(m);
-		if (!m->leg[leg].dev || !m->runs || (!tries && m->leg[leg].md != MIRROR_NONE))
+		if (!m->dev[leg] || !m->runs || (!tries && m->leg[leg].md != MIRROR_NONE))
 			rc = mirror_failed(m, leg, "take out", said);
 	}
 	return rc;
@@ -209,7 +200,7 @@ int mirror_take_out(struct mirror *m, size_t leg)
 static int mirror_open(struct mirror *m, size_t leg)
 {
 	static const char file[] = "ibnbd/remap_device";
-	char *dir __free(free) = say_dup(m->leg[leg].dev->dir), *why __free(free) = NULL;
+	char *dir __free(free) = say_dup(m->dev[leg]->dir), *why __free(free) = NULL;
 	int err = 0, tries = MIRROR_TRIES;
 
 	while (m->leg[leg].disk != MIRROR_OPEN && tries--) {
@@ -220,12 +211,12 @@ static int mirror_open(struct mirror *m, size_t leg)
 		if (err && err != EALREADY)
 			mirror_second();
 		mirror_again(m);
-		if (!m->leg[leg].dev)
+		if (!m->dev[leg])
 			break;
 	}
 	if (sysfs_dry_run || m->leg[leg].disk == MIRROR_OPEN)
 		return SAY_DONE;
-	why = m->leg[leg].dev ? mapping_reason(dir, file, err) : NULL;
+	why = m->dev[leg] ? mapping_reason(dir, file, err) : NULL;
 	return mirror_failed(m, leg, "open", why);
 }
 
@@ -237,7 +228,7 @@ static int mirror_same_disk(const struct mirror *m, size_t leg)
 	say_error(SAY_FAILED,
 		  "mirror %s: %s is not written over, it is not known to be the disk that the mirror was made of: its identity is %s, and was %s",
 		  m->conf->name, m->conf->leg[leg].name,
-		  m->leg[leg].dev->identity ? m->leg[leg].dev->identity : "none",
+		  m->dev[leg]->identity ? m->dev[leg]->identity : "none",
 		  *m->conf->leg[leg].identity ? m->conf->leg[leg].identity : "none");
 	return say_hint("look at it on its server, then: ibnbd mirror replace %s %s",
 			m->conf->name, m->conf->leg[leg].name);
@@ -245,7 +236,7 @@ static int mirror_same_disk(const struct mirror *m, size_t leg)
 
 static int mirror_wipe(const struct mirror *m, size_t leg)
 {
-	const char *path = m->leg[leg].dev->path;
+	const char *path = m->dev[leg]->path;
 	struct md_super super;
 	char *said __free(free) = NULL;
 
@@ -262,7 +253,7 @@ int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed)
 	int rc = mirror_needs_another(m, leg);
 	char *md __free(free) = NULL, *said __free(free) = NULL;
 
-	if (!rc && !m->leg[leg].dev)
+	if (!rc && !m->dev[leg])
 		rc = mirror_failed(m, leg, "copy", "it is not mapped");
 	if (rc)
 		return rc;
@@ -276,7 +267,7 @@ int mirror_copy(struct mirror *m, size_t leg, const char *why, bool typed)
 	if (rc)
 		return rc;
 	md = say_fmt("/dev/%s", m->md);
-	if (MD_RUN(&said, md, "--add", "--failfast", m->leg[leg].dev->path))
+	if (MD_RUN(&said, md, "--add", "--failfast", m->dev[leg]->path))
 		rc = mirror_failed(m, leg, "add", said);
 	return rc;
 }
@@ -286,7 +277,7 @@ int mirror_readd(struct mirror *m, size_t leg)
 	struct mirror_facts f;
 
 	for (int tries = MIRROR_TRIES / 2; tries; tries--) {
-		md_readd(m->md, m->leg[leg].dev->kname);
+		md_readd(m->md, m->dev[leg]->kname);
 		if (sysfs_dry_run)
 			return SAY_DONE;
 		mirror_second();
@@ -312,7 +303,7 @@ static bool mirror_believed(const struct mirror *m, size_t leg)
 	const struct mirror_conf_leg *c = &m->conf->leg[leg];
 	struct md_super super;
 
-	if (md_examine(m->leg[leg].dev->path, &super))
+	if (md_examine(m->dev[leg]->path, &super))
 		say_error(SAY_FAILED, "mirror %s: the superblock of %s cannot be read",
 			  m->conf->name, c->name);
 	else if (strcmp(super.uuid, m->conf->uuid))
@@ -350,7 +341,7 @@ int mirror_run(struct mirror *m, unsigned int mask, bool trust)
 		if (!trust && !mirror_believed(m, i))
 			mask &= ~(1u << i);
 		else
-			words[n++] = m->leg[i].dev->path;
+			words[n++] = m->dev[i]->path;
 	}
 	if (md && mask && !mirror_has(m, mask)) {
 		rc = MD_RUN(&said, "--stop", md);

@@ -10,23 +10,12 @@
 #define MIRROR_WATCH_LOCK	".watch"	/* no mirror has such a name */
 
 /**
- * struct mirror_leg - a leg
- * @dev: its disk; NULL: it is not mapped
- * @noted: in_sync of its disk
- */
-struct mirror_leg {
-	const struct state_dev *dev;
-	enum mirror_disk disk;
-	enum mirror_md md;
-	bool noted;
-};
-
-/**
  * struct mirror - a mirror
  * @borrowed: @s is the caller's
  * @conf: its files; not owned
  * @md: kernel name of the array, NULL: there is none
  * @runs: it is started
+ * @dev: the disk of each leg; NULL: it is not mapped
  */
 struct mirror {
 	struct state *s;
@@ -34,7 +23,8 @@ struct mirror {
 	const struct mirror_conf *conf;
 	char *md;
 	bool runs;
-	struct mirror_leg leg[MIRROR_LEGS];
+	const struct state_dev *dev[MIRROR_LEGS];
+	struct mirror_seen leg[MIRROR_LEGS];
 };
 
 /* Look at it. @s: what the drivers show; NULL: read it. */
@@ -48,7 +38,6 @@ bool mirror_another(const struct mirror *m, size_t leg);
 /* The session of its disk, or NULL. */
 struct state_session *mirror_session(const struct mirror *m, size_t leg);
 struct mirror_facts mirror_facts(const struct mirror *m, size_t leg);
-void mirror_seen(const struct mirror *m, struct mirror_seen seen[MIRROR_LEGS]);
 /* Sectors that differed when the legs were compared last, or SYSFS_UNKNOWN. */
 int64_t mirror_mismatch(const struct mirror *m);
 

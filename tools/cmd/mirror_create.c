@@ -221,7 +221,7 @@ static int create_look(struct create *c, size_t i)
 	leg->dev = state_dev_of(c->s, leg->e.map.sessname, leg->e.map.device_path);
 	if (!leg->dev)
 		return SAY_DONE;	/* a dry run */
-	one.leg[0].dev = leg->dev;
+	one.dev[0] = leg->dev;
 	if (leg->dev->state_detail && strcmp(leg->dev->state_detail, "open"))
 		return say_error(SAY_UNREACHABLE, "mirror %s: %s is %s", c->name, leg->e.name,
 				 leg->dev->state_detail);
@@ -390,7 +390,7 @@ static int create_beside(const struct create *c, const struct mirror *m, size_t 
 	int rc = SAY_DONE;
 
 	for (size_t i = 0; new && !rc && i < m->conf->nr; i++) {
-		const struct state_dev *d = m->leg[i].dev;
+		const struct state_dev *d = m->dev[i];
 
 		if (i == leg || !d)
 			continue;

@@ -128,7 +128,7 @@ static void watch_untell(struct watched_leg *leg)
 
 static void watch_tell(struct watched *o, const struct mirror *m, size_t leg, bool in_sync)
 {
-	const struct state_dev *d = m->leg[leg].dev;
+	const struct state_dev *d = m->dev[leg];
 	char **told = &o->leg[leg].told;
 
 	if (*told && (!d || strcmp(*told, d->dir)))
@@ -152,7 +152,7 @@ static void watch_gone(struct watch *w, struct mirror_conf *list)
 
 static void watch_release(const struct mirror *m, size_t leg)
 {
-	const struct state_dev *d = m->leg[leg].dev;
+	const struct state_dev *d = m->dev[leg];
 	bool let_go = d && d->state_detail && !strcmp(d->state_detail, "failfast") &&
 		      mirror_another(m, leg) && (m->leg[leg].md == MIRROR_FAULTY ||
 						 m->leg[leg].md == MIRROR_REBUILDING);
@@ -164,20 +164,18 @@ static void watch_release(const struct mirror *m, size_t leg)
 /* md's state of a leg counts if the record agrees, or if md had another state a while ago. */
 static void watch_doubt(struct watched *o, struct mirror *m)
 {
-	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
 	unsigned int doubted;
 
 	if (!m->runs) {
 		o->copied = 0;
 		return;
 	}
-	mirror_seen(m, seen);
 	for (size_t i = 0; i < m->conf->nr; i++) {
 		if (m->leg[i].md != MIRROR_IN_SYNC)
 			o->copied |= 1u << i;
-		seen[i].copied = o->copied & 1u << i;
+		m->leg[i].copied = o->copied & 1u << i;
 	}
-	doubted = mirror_doubted(seen, m->conf->nr);
+	doubted = mirror_doubted(m->leg, m->conf->nr);
 	for (size_t i = 0; i < m->conf->nr; i++)
 		if (doubted & 1u << i)
 			m->leg[i].md = MIRROR_DOUBTED;
@@ -185,14 +183,12 @@ static void watch_doubt(struct watched *o, struct mirror *m)
 
 static void watch_record(struct watched *o, const struct mirror *m)
 {
-	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
 	unsigned int healthy, recorded = 0;
 	bool kept = true;
 
-	mirror_seen(m, seen);
 	for (size_t i = 0; i < m->conf->nr; i++)
-		recorded |= (unsigned int)seen[i].recorded << i;
-	healthy = m->runs ? mirror_healthy(seen, m->conf->nr) : recorded;
+		recorded |= (unsigned int)m->leg[i].recorded << i;
+	healthy = m->runs ? mirror_healthy(m->leg, m->conf->nr) : recorded;
 	if (healthy != recorded)
 		kept = !mirror_record_write(m->conf, healthy);
 	for (size_t i = 0; i < m->conf->nr; i++)
@@ -343,7 +339,7 @@ static char *watch_missing(const struct mirror *m, bool late)
 				    "not started, it waits for");
 
 	for (size_t i = 0; i < m->conf->nr; i++)
-		if (m->conf->leg[i].recorded && m->leg[i].disk != MIRROR_OPEN)
+		if (m->leg[i].recorded && m->leg[i].disk != MIRROR_OPEN)
 			say_append(&text, " %s", m->conf->leg[i].name);
 	return text;
 }
@@ -352,7 +348,6 @@ static void watch_array(struct watched *o, const struct mirror *m)
 {
 	int64_t waited = (sysfs_now() - o->first) / 1000000;
 	bool late = m->conf->wait != MAPS_FOREVER && waited >= m->conf->wait;
-	struct mirror_seen seen[MIRROR_LEGS] = { 0 };
 	unsigned int mask;
 
 	if (o->ran) {
@@ -361,8 +356,7 @@ static void watch_array(struct watched *o, const struct mirror *m)
 	}
 	if (sysfs_now() < o->work[WATCH_START].not_before)
 		return;
-	mirror_seen(m, seen);
-	mask = mirror_start(seen, m->conf->nr, late);
+	mask = mirror_start(m->leg, m->conf->nr, late);
 	if (mask)
 		watch_work(o, m->conf, WATCH_START, mask);
 	else

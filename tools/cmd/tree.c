@@ -68,7 +68,7 @@ void tree_mirror(const struct mirror *m, bool sessions)
 
 	say_print("%s  /dev/%s  %s", m->conf->name, m->md ? m->md : "-", words);
 	for (size_t i = 0; i < m->conf->nr; i++) {
-		const struct state_dev *d = m->leg[i].dev;
+		const struct state_dev *d = m->dev[i];
 		const struct state_session *sess = sessions ? mirror_session(m, i) : NULL;
 		const bool last = i + 1 == m->conf->nr;
 
@@ -78,7 +78,7 @@ void tree_mirror(const struct mirror *m, bool sessions)
 			  m->leg[i].md == MIRROR_NONE	 ? "not in the array" :
 			  m->leg[i].md == MIRROR_IN_SYNC ? "in sync" :
 							   tree_md[m->leg[i].md],
-			  m->conf->leg[i].recorded ? "" : ", lacks something",
+			  m->leg[i].recorded ? "" : ", lacks something",
 			  d && d->reason ? ": " : "", d && d->reason ? d->reason : "");
 		if (!sess)
 			continue;
@@ -101,7 +101,7 @@ void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 	json_num(j, "mismatched_sectors", mirror_mismatch(m));
 	json_array(j, "legs");
 	for (size_t i = 0; i < m->conf->nr; i++) {
-		const struct state_dev *d = m->leg[i].dev;
+		const struct state_dev *d = m->dev[i];
 		const struct state_session *sess = sessions ? mirror_session(m, i) : NULL;
 
 		json_object(j, NULL);
@@ -110,7 +110,7 @@ void tree_mirror_json(struct json *j, const struct mirror *m, bool sessions)
 		json_text(j, "state_detail", d ? d->state_detail : NULL);
 		json_text(j, "reason", d ? d->reason : NULL);
 		json_text(j, "md", tree_md[m->leg[i].md]);
-		json_bool(j, "recorded", m->conf->leg[i].recorded);
+		json_bool(j, "recorded", m->leg[i].recorded);
 		if (sessions)
 			table_json_sessions(j, "sessions", sess, sess ? 1 : 0);
 		json_end(j);
@@ -129,9 +129,9 @@ static bool tree_mirror_wanted(const struct mirror *m, const bool *wanted, bool 
 	for (size_t i = 0; i < m->conf->nr; i++) {
 		size_t disk;
 
-		if (!m->leg[i].dev)
+		if (!m->dev[i])
 			continue;
-		disk = (size_t)(m->leg[i].dev - m->s->devs);
+		disk = (size_t)(m->dev[i] - m->s->devs);
 		legs[disk] = true;
 		any |= wanted[disk];
 	}
