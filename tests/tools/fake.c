@@ -4,14 +4,17 @@
  * socket that IBNBD_FAKE names, and is told the errno. Without IBNBD_FAKE the file is written. The
  * drivers wait killably: a signal that is caught has to wait, too. A device node is a file with
  * "MAJOR:MINOR" in it. What key N is, in hex, is in keys/N below IBNBD_ROOT; if there is a
- * keys/N-revoked, it is revoked; and keys/linked, if that is there, gets a line for each keyring
- * that the command links to itself, and keys/wiped one for each explicit_bzero(), with the number
- * of bytes, and a "!" if the process could leave a core. The lines of ifaddrs below IBNBD_ROOT,
+ * keys/N-revoked, it is revoked; and keys/taken, if that is there, gets a line for each keyring
+ * that the command asks for, and keys/wiped one for each explicit_bzero(), with the number of
+ * bytes, and a "!" if the process could leave a core. The keys of the driver's keyring, whatever
+ * its number, are the files of keyring/ below IBNBD_ROOT. The lines of ifaddrs below IBNBD_ROOT,
  * INTERFACE ADDRESS (of a /24), are this host's addresses if it is there; those of hosts, NAME
  * ADDRESS, what names resolve to.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <keyutils.h>
 #include <limits.h>
@@ -38,6 +41,11 @@ int __real_sysfs_store(const char *path, const char *text);
 int __wrap_sysfs_barred(const char *path);
 int __wrap_sysfs_store(const char *path, const char *text);
 bool __wrap_sysfs_node(const char *path, dev_t *dev);
+key_serial_t __wrap_add_key(const char *type, const char *name, const void *key, size_t len,
+			    key_serial_t ring);
+long __wrap_keyctl_link(key_serial_t key, key_serial_t ring);
+long __wrap_keyctl_unlink(key_serial_t key, key_serial_t ring);
+int __wrap_keyctl_read_alloc(key_serial_t ring, void **list);
 int __wrap_keyctl_describe_alloc(key_serial_t key, char **is);
 long __wrap_keyctl_read(key_serial_t key, char *buf, size_t len);
 void __real_explicit_bzero(void *at, size_t len);
@@ -162,15 +170,119 @@ static FILE *keys_open(const char *name, const char *mode)
 	return fopen(path, mode);
 }
 
+static void keyring_path(char path[PATH_MAX], const char *name)
+{
+	const char *root = getenv("IBNBD_ROOT");
+
+	snprintf(path, PATH_MAX, "%s/keyring/%s", root ? root : "/nowhere", name);
+}
+
+/* Its next key, and the number of that; NULL: there is no more. */
+static const char *keyring_next(DIR *ring, key_serial_t *key)
+{
+	struct dirent *d;
+
+	while (ring && (d = readdir(ring)))
+		if (d->d_name[0] != '.') {
+			*key = (key_serial_t)(d->d_ino & INT_MAX / 2) + INT_MAX / 2;
+			return d->d_name;
+		}
+	return NULL;
+}
+
+static DIR *keyring_open(void)
+{
+	char path[PATH_MAX];
+
+	keyring_path(path, "");
+	return opendir(path);
+}
+
+/* @path: of the key of this number, if the keyring has it. */
+static bool keyring_find(key_serial_t key, char path[PATH_MAX])
+{
+	DIR *ring = keyring_open();
+	const char *name;
+	key_serial_t is;
+
+	while ((name = keyring_next(ring, &is)) && is != key)
+		;
+	if (name)
+		keyring_path(path, name);
+	if (ring)
+		closedir(ring);
+	return name;
+}
+
+/* The key that is in no keyring yet. */
+static struct {
+	char name[256], key[64];
+	size_t len;
+} fresh;
+
+key_serial_t __wrap_add_key(const char *type, const char *name, const void *key, size_t len,
+			    key_serial_t ring)
+{
+	if (strcmp(type, "logon") || ring != KEY_SPEC_PROCESS_KEYRING || len > sizeof(fresh.key)) {
+		errno = EINVAL;
+		return -1;
+	}
+	snprintf(fresh.name, sizeof(fresh.name), "%s", name);
+	memcpy(fresh.key, key, len);
+	fresh.len = len;
+	return 1;
+}
+
+long __wrap_keyctl_link(key_serial_t key, key_serial_t ring)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	keyring_path(path, fresh.name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, fresh.key, fresh.len) != (ssize_t)fresh.len)
+		return -1;
+	return close(fd);
+}
+
+long __wrap_keyctl_unlink(key_serial_t key, key_serial_t ring)
+{
+	char path[PATH_MAX];
+
+	if (ring == KEY_SPEC_PROCESS_KEYRING)
+		return 0;
+	if (!keyring_find(key, path)) {
+		errno = ENOKEY;
+		return -1;
+	}
+	return unlink(path);
+}
+
+int __wrap_keyctl_read_alloc(key_serial_t ring, void **list)
+{
+	key_serial_t *keys = calloc(64, sizeof(*keys));
+	DIR *dir = keyring_open();
+	int n = 0;
+
+	while (n < 64 && keyring_next(dir, &keys[n]))
+		n++;
+	if (dir)
+		closedir(dir);
+	*list = keys;
+	return n * (int)sizeof(*keys);
+}
+
 int __wrap_keyctl_describe_alloc(key_serial_t key, char **is)
 {
-	char name[16];
+	char name[16], path[PATH_MAX];
 	size_t size = 0;
 	ssize_t len;
 	FILE *f;
 
 	snprintf(name, sizeof(name), "%x", (unsigned int)key);
 	f = keys_open(name, "r");
+	if (!f && keyring_find(key, path))
+		return asprintf(is, "logon;0;0;3f010000;%s", strrchr(path, '/') + 1);
 	if (!f) {
 		errno = ENOKEY;
 		return -1;

@@ -43,8 +43,7 @@ static char **key_all_names(void)
 	for (k = 0; ring[k]; k++) {
 		for (i = 0; i < nr && strcmp(all[i], ring[k]); i++)
 			;
-		/* A key of this name may be in another keyring. Then it is not ours. */
-		if (i < nr || (!keyring_has(ring[k], false) && !keyring_has(ring[k], true)))
+		if (i < nr)
 			continue;
 		all = say_grow(all, (nr + 2) * sizeof(*all));
 		all[nr++] = say_dup(ring[k]);

@@ -63,7 +63,6 @@ static void keys_without_file(struct doctor *d)
 	int next;
 
 	for (size_t i = 0; names[i]; i++) {
-		/* The names are sorted; one with a present and a next key is there twice. */
 		if (i && !strcmp(names[i], names[i - 1]))
 			continue;
 		for (next = 0; next < 2; next++) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel's keyring .ibnbd. It belongs to ibtrs-core and exists as long as that is loaded. User
- * space cannot read a key back from it. For the tests, IBNBD_ROOT makes what it holds a directory,
- * keyring/.
+ * space cannot read a key back from it.
  */
 #ifndef TOOLS_KEYRING_H
 #define TOOLS_KEYRING_H
@@ -19,8 +18,8 @@ int keyring_add(const char *name, bool next, const u8 *key);
 /* Removes a key. 0 or errno; ENOKEY: there was none. Honours --dry-run. */
 int keyring_remove(const char *name, bool next);
 /*
- * Names that may have a key, sorted: ask keyring_has(), for a user can bring names into the list.
- * Free with sysfs_list_free().
+ * Names of its keys, sorted; one with a present and a next key is there twice. Free with
+ * sysfs_list_free().
  */
 char **keyring_names(void);
 
