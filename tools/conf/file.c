@@ -158,39 +158,6 @@ static void file_wipe(struct file_text *out)
 	out->len = 0;
 }
 
-/* As realloc(3), which leaves what it moves behind. */
-static void file_grow(struct file_text *out, size_t size)
-{
-	char *longer = say_alloc(size);
-	size_t len = out->len;
-
-	if (len)
-		memcpy(longer, out->text, len);
-	file_wipe(out);
-	out->text = longer;
-	out->len = len;
-}
-
-/* Read to the end, or until there is more than FILE_MAX. 0 or errno. */
-static int file_all(int fd, struct file_text *out)
-{
-	size_t size = 0;
-	ssize_t n;
-
-	file_wipe(out);
-	do {
-		if (size - out->len < 4096) {
-			size = size ? 2 * size : 16384;
-			file_grow(out, size);
-		}
-		n = read(fd, out->text + out->len, size - out->len - 1);
-		if (n > 0)
-			out->len += (size_t)n;
-	} while ((n > 0 && out->len <= FILE_MAX) || (n < 0 && errno == EINTR));
-	out->text[out->len] = 0;
-	return n < 0 ? errno : 0;
-}
-
 static bool file_same(const struct stat *a, const struct stat *b, size_t len)
 {
 	if (!S_ISREG(b->st_mode))
@@ -207,7 +174,10 @@ static void file_take(int fd, struct stat *st, struct file_text *out)
 
 	do {
 		before = *st;
-		err = tries < FILE_TRIES && lseek(fd, 0, SEEK_SET) ? errno : file_all(fd, out);
+		file_wipe(out);
+		err = tries < FILE_TRIES && lseek(fd, 0, SEEK_SET) ?
+			      errno :
+			      sysfs_read(fd, FILE_MAX, &out->text, &out->len);
 		if (!err && fstat(fd, st))
 			err = errno;
 		if (!err && out->len > FILE_MAX)

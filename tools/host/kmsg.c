@@ -4,7 +4,6 @@
  * `priority,number,time,flags;text`; further lines of a record begin with a blank. The kernel
  * writes control characters, backslashes and all that is not ASCII as \xNN.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <stdlib.h>
@@ -32,26 +31,12 @@ int mapping_uevents(void)
 
 static char *kmsg_read(void)
 {
-	char *path __free(free) = sysfs_root("/dev/kmsg"), *buf = say_alloc(16384);
+	char *path __free(free) = sysfs_root("/dev/kmsg"), *text;
 	int fd __free(say_close) = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	size_t len = 0, size = 16384;
-	ssize_t n;
+	size_t len;
 
-	/* EPIPE: a record was overwritten before it was read. */
-	while (fd >= 0 && len < KMSG_MAX) {
-		n = read(fd, buf + len, size - len - 1);
-		if (n < 0 && errno == EPIPE)
-			continue;
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-		if (size - len < 8193) {
-			size *= 2;
-			buf = say_grow(buf, size);
-		}
-	}
-	buf[len] = 0;
-	return buf;
+	sysfs_read(fd, KMSG_MAX, &text, &len);	/* (its end is EAGAIN) */
+	return text;
 }
 
 /* The text of the next record, of its first line; NULL: there is none. */

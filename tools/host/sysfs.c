@@ -18,6 +18,7 @@
 #include "tools/host/sysfs.h"
 
 #define SYSFS_TEXT_MAX	(16u << 20)	/* modules.dep of a large kernel has more than one MiB */
+#define SYSFS_RECORD_MAX 8192	/* of the kernel's log, which is read whole or not at all */
 
 bool sysfs_dry_run;
 bool sysfs_dry_run_stderr;
@@ -68,35 +69,53 @@ bool sysfs_exists(const char *path)
 	return !access(path, F_OK);
 }
 
+int sysfs_read(int fd, size_t max, char **text, size_t *len)
+{
+	size_t size = 0;
+	ssize_t n;
+
+	*text = NULL;
+	*len = 0;
+	do {
+		if (size - *len <= SYSFS_RECORD_MAX) {
+			char *old = *text;
+
+			size += size + 2 * SYSFS_RECORD_MAX;
+			*text = say_alloc(size);
+			if (old) {
+				memcpy(*text, old, *len);
+				explicit_bzero(old, *len);
+			}
+			free(old);
+		}
+		n = read(fd, *text + *len, size - *len - 1);
+		if (n > 0)
+			*len += (size_t)n;
+		/* EPIPE: a record of the log was overwritten before it was read */
+	} while (n < 0 ? errno == EINTR || errno == EPIPE : n && *len <= max);
+	return n < 0 ? errno : 0;
+}
+
 char *sysfs_text(const char *path)
 {
-	size_t len = 0, size = 0;
-	char *buf = NULL;
-	ssize_t n = 0;
 	/* never wait, whatever kind of file it is */
 	int fd __free(say_close) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	char *text = NULL;
+	size_t len;
 
 	if (fd < 0)
 		return NULL;
-	do {
-		if (size - len < 4096) {
-			size = size ? 2 * size : 8192;
-			buf = say_grow(buf, size);
-		}
-		n = read(fd, buf + len, size - len - 1);
-		if (n > 0)
-			len += (size_t)n;
-	} while (n > 0 && len < SYSFS_TEXT_MAX);
-	err = n < 0 ? errno : n > 0 ? EFBIG : len && memchr(buf, 0, len) ? EILSEQ : 0;
+	err = sysfs_read(fd, SYSFS_TEXT_MAX, &text, &len);
+	if (!err)
+		err = len > SYSFS_TEXT_MAX ? EFBIG : memchr(text, 0, len) ? EILSEQ : 0;
 	if (err) {
-		free(buf);
+		free(text);
 		errno = err;
 		return NULL;
 	}
-	while (len && buf[len - 1] == '\n')
-		len--;
-	buf[len] = 0;
-	return buf;
+	while (len && text[len - 1] == '\n')
+		text[--len] = 0;
+	return text;
 }
 
 char *sysfs_attr(const char *dir, const char *name)

@@ -28,6 +28,11 @@ bool sysfs_redirected(void);
 
 bool sysfs_exists(const char *path);
 /*
+ * Read to the end of a file, or until there is more than @max. Returns 0 or errno, in any case with
+ * what was read and a NUL behind it, allocated. Nothing of it stays behind elsewhere in the memory.
+ */
+int sysfs_read(int fd, size_t max, char **text, size_t *len);
+/*
  * The whole text without the newline at its end, allocated; NULL with errno if it cannot be read. A
  * file that is too long (EFBIG) or has a NUL in it (EILSEQ) is no text.
  */
