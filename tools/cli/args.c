@@ -385,11 +385,6 @@ int cmd_parse(int argc, const char **argv, struct cmd_args *a)
 	return args_words(a);
 }
 
-void cmd_args_free(struct cmd_args *a)
-{
-	free(a->words);
-}
-
 int cmd_wait(const struct cmd_args *a, bool endless, int64_t *seconds)
 {
 	const char *said = VALUE(a, timeout);

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 	rc = rc ? rc : cmd_parse(nr, words, &a);
 	if (!rc && !ARG(&a, help))
 		rc = a.cmd->run(&a);
-	cmd_args_free(&a);
+	free(a.words);
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno != EPIPE)
 			return say_error(SAY_FAILED, "cannot write the output: %s",

@@ -138,9 +138,11 @@ const struct cmd *cmd_table(void);
 /* The first row, or the next one, of a command that people are told of; NULL: the end. */
 const struct cmd *cmd_next(const struct cmd *c);
 
-/* Find the command of the first words and read the rest. Returns SAY_DONE, or the exit status. */
+/*
+ * Find the command of the first words and read the rest. @a->words is allocated. Returns SAY_DONE,
+ * or the exit status.
+ */
 int cmd_parse(int argc, const char **argv, struct cmd_args *a);
-void cmd_args_free(struct cmd_args *a);
 /* Set an option of the mapping grammar by its key of @len bytes. SAY_DONE, or the exit status. */
 int cmd_map_set(struct cmd_args *a, const char *key, size_t len, const char *value);
 /* --wait, if it is given: at most a day, unless @endless. SAY_DONE, or the exit status. */

@@ -119,12 +119,10 @@ int cmd_key_generate_run(struct cmd_args *a)
 
 static int key_ring(bool modprobe)
 {
-	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibtrs-core", NULL };
-
 	if (keyring_there() || sysfs_dry_run)
 		return SAY_DONE;
 	if (modprobe && !sysfs_redirected())
-		mapping_modprobe(argv);
+		MODPROBE("-q", "ibtrs-core");
 	if (keyring_there())
 		return SAY_DONE;
 	say_error(SAY_DRIVER, "there is no keyring " IBTRS_KEYRING ": the driver ibtrs-core is not loaded, or is an older one");

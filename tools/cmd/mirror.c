@@ -328,10 +328,10 @@ static bool mirror_has(const struct mirror *m, unsigned int mask)
 
 int mirror_run(struct mirror *m, unsigned int mask, bool trust)
 {
-	const char *words[8 + MIRROR_LEGS] = { "--assemble", "--run" };
+	const char *words[8 + MIRROR_LEGS] = { "mdadm", "--assemble", "--run" };
 	char *path __free(free) = say_fmt("/dev/md/%s", m->conf->name), *said __free(free) = NULL,
 	     *md __free(free) = m->md ? say_fmt("/dev/%s", m->md) : NULL;
-	size_t i, n = 2;
+	size_t i, n = 3;
 	int rc;
 
 	words[n++] = path;

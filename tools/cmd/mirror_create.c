@@ -258,10 +258,10 @@ static int create_array(const struct create *c, const struct mirror_conf *conf)
 	     *nr __free(free) = say_fmt("--raid-devices=%zu", c->nr), *disk[MIRROR_LEGS] = { NULL },
 	     *said __free(free) = NULL;
 	const char *words[16 + MIRROR_LEGS] = {
-		"--create", path, "--run", "--level=1", "--metadata=1.2", nr, "--homehost=any",
+		"mdadm", "--create", path, "--run", "--level=1", "--metadata=1.2", nr, "--homehost=any",
 		name, uuid, "--bitmap=internal", "--bitmap-chunk=4M", "--failfast"
 	};
-	size_t n = 12, i;
+	size_t n = 13, i;
 	int rc;
 
 	if (ARG(c->a, assume_clean))
@@ -282,12 +282,9 @@ static int create_array(const struct create *c, const struct mirror_conf *conf)
 
 static void create_service(void)
 {
-	char *const argv[] = { (char *)"systemctl", (char *)"start", (char *)"--no-block",
-			       (char *)"ibnbd-mirror.service", NULL };
-
 	if (sysfs_dry_run || sysfs_redirected() || access("/run/systemd/system", F_OK))
 		return;
-	if (sysfs_wait(sysfs_spawn(argv, NULL, false))) {
+	if (SYSFS_RUN("systemctl", "start", "--no-block", "ibnbd-mirror.service")) {
 		say_warn("ibnbd-mirror.service does not start: the mirror does not react when a leg is lost");
 		say_hint("systemctl status ibnbd-mirror");
 	}

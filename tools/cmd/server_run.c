@@ -56,9 +56,7 @@ int cmd_server_check_run(struct cmd_args *a)
 
 int server_unload(void)
 {
-	char *const argv[] = { (char *)"modprobe", (char *)"-r", (char *)"ibnbd-server", NULL };
-
-	return mapping_modprobe(argv);
+	return MODPROBE("-r", "ibnbd-server");
 }
 
 static const char *server_want(const struct server_conf *c, enum server_key_id id)
@@ -96,9 +94,10 @@ static int server_set(const struct server_conf *c, const char *dir, enum server_
 static int server_modprobe(const struct server_conf *c, const struct policy_conf *p)
 {
 	const char *writers = c->value[SERVER_writer_file] ? NULL : SERVER_WRITERS;
-	char *argv[SERVER_NR_PARAMETERS + 4], *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
+	const char *argv[SERVER_NR_PARAMETERS + 4] = { "modprobe", "ibnbd-server" };
+	char *dir __free(free) = sysfs_path(SERVER_PARAMETERS);
 	bool late = p->rules->nr;
-	int rc = SAY_DONE, i, n = 0;
+	int rc = SAY_DONE, i, n = 2;
 
 	if (writers && !sysfs_dry_run && mkdir(SERVER_STATE, 0755) && errno != EEXIST) {
 		say_error(SAY_FAILED, "cannot make %s, where the server keeps who wrote last: %s",
@@ -112,21 +111,18 @@ static int server_modprobe(const struct server_conf *c, const struct policy_conf
 	 * ibtrs-core. A key that cannot be loaded says so, and keeps out its own clients alone.
 	 */
 	cmd_key_load_all(true);
-	argv[n++] = say_dup("modprobe");
-	argv[n++] = say_dup("ibnbd-server");
 	if (writers)
 		argv[n++] = say_fmt("writer_file=\"%s\"", writers);
 	for (i = SERVER_NR_PARAMETERS - 1; i >= 0; i--)
 		if (c->value[i] && (*c->value[i] || i == SERVER_writer_file) &&
 		    !(late && i == SERVER_dev_search_path))
 			argv[n++] = say_fmt("%s=\"%s\"", server_keys[i].key, c->value[i]);
-	argv[n] = NULL;
 	if (mapping_modprobe(argv)) {
 		rc = say_error(SAY_DRIVER, "modprobe ibnbd-server failed");
 		say_hint("ibnbd doctor");
 	}
-	for (i = 0; i < n; i++)
-		free(argv[i]);
+	while (n > 2)
+		free((char *)argv[--n]);
 	if (rc || !late)
 		return rc;
 	rc = server_policy_put(p);

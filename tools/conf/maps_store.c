@@ -108,11 +108,9 @@ static int store_lock(const char *file, int *fd)
 
 static void store_reload(bool reload)
 {
-	char *const argv[] = { (char *)"systemctl", (char *)"daemon-reload", NULL };
-
 	if (!reload || sysfs_redirected() || access("/run/systemd/system", F_OK))
 		return;
-	if (sysfs_wait(sysfs_spawn(argv, NULL, false)))
+	if (SYSFS_RUN("systemctl", "daemon-reload"))
 		say_warn("systemctl daemon-reload failed; systemd does not know the change yet");
 }
 

@@ -23,7 +23,7 @@
 
 /* ---- driver ---- */
 
-int mapping_modprobe(char *const argv[])
+int mapping_modprobe(const char *const argv[])
 {
 	FILE *f = sysfs_dry_run_stderr ? stderr : stdout;
 
@@ -39,10 +39,9 @@ int mapping_modprobe(char *const argv[])
 static bool mapping_modinfo(const char *module, char **version, char **source)
 {
 	char *program __free(free) = sysfs_root("/sbin/modinfo"), *line __free(free) = NULL;
-	char *const argv[] = { program, (char *)module, NULL };
 	size_t size = 0;
 	int out;
-	pid_t pid = sysfs_spawn(argv, &out, false);
+	pid_t pid = sysfs_spawn((const char *const[]){ program, module, NULL }, &out, false);
 	FILE *f __free(say_fclose) = fdopen(out, "r");
 
 	while (f && getline(&line, &size, f) > 0) {
@@ -72,13 +71,12 @@ char *mapping_upgraded(const char *module)
 
 int mapping_driver(bool load)
 {
-	char *const argv[] = { (char *)"modprobe", (char *)"-q", (char *)"ibnbd-client", NULL };
 	char *ctl __free(free) = sysfs_path(STATE_CLIENT);
 	bool there = sysfs_exists(ctl);
 
 	if (!there && load && !sysfs_redirected()) {
 		say_more("modprobe ibnbd-client");
-		mapping_modprobe(argv);
+		MODPROBE("-q", "ibnbd-client");
 		there = sysfs_exists(ctl);
 	}
 	if (there || sysfs_dry_run)

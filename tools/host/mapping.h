@@ -12,7 +12,9 @@
  * Run modprobe, or print in a dry run that it would be run; @argv[0] is its name. 0, a status of
  * waitpid(2), or -1.
  */
-int mapping_modprobe(char *const argv[]);
+int mapping_modprobe(const char *const argv[]);
+#define MODPROBE(...) \
+	mapping_modprobe((const char *const[]){ "modprobe", __VA_ARGS__, NULL })
 /*
  * Is the driver in memory another one than modprobe would load now, after an upgrade? What runs and
  * what is installed, in words, allocated; or NULL. @module as in /sys/module.

@@ -92,12 +92,12 @@ int md_readd(const char *md, const char *kname)
 
 static void md_tell(const char *const words[])
 {
-	char *line __free(free) = say_dup("mdadm");
+	char *line __free(free) = NULL;
 
 	for (size_t i = 0; words[i]; i++) {
 		char *word __free(free) = say_word(words[i]);
 
-		say_append(&line, " %s", word);
+		say_append(&line, "%s%s", i ? " " : "", word);
 	}
 	if (sysfs_dry_run)
 		fprintf(sysfs_dry_run_stderr ? stderr : stdout, "%s\n", line);
@@ -135,28 +135,22 @@ static int md_wait(pid_t pid, int out, char *said, int64_t end)
 
 int md_run(char **said, const char *const words[])
 {
-	char *text, *argv[32] = { (char *)"mdadm" };
+	char *text;
 	int out, rc;
 	pid_t pid;
 
-	if (said)
-		*said = NULL;
+	*said = NULL;
 	md_tell(words);
 	if (sysfs_dry_run)
 		return 0;
-	for (size_t i = 0; words[i] && i < ARRAY_SIZE(argv) - 2; i++)
-		argv[i + 1] = (char *)words[i];
 	text = say_alloc(MD_SAID);
-	pid = sysfs_spawn(argv, &out, true);
+	pid = sysfs_spawn(words, &out, true);
 	rc = pid < 0 ? -1 : md_wait(pid, out, text, sysfs_now() + MD_SECONDS * 1000000LL);
 	if (rc == 127 && !*text)
 		strcpy(text, "there is no mdadm");
 	for (size_t i = strlen(text); i && text[i - 1] == '\n'; i--)
 		text[i - 1] = 0;
-	if (said)
-		*said = text;
-	else
-		free(text);
+	*said = text;
 	return rc;
 }
 

@@ -24,12 +24,12 @@ int md_progress(const char *md);
 int md_readd(const char *md, const char *kname);
 
 /*
- * Run mdadm with these words, the last of which is NULL, for at most a minute. Returns its exit
- * status, -1: it was not run, or had no end. *@said, if @said is not NULL, gets what it said,
- * allocated. A dry run prints the command. Words are not changed.
+ * Run mdadm, the first of these words, the last of which is NULL, for at most a minute. Returns its
+ * exit status, -1: it was not run, or had no end. *@said gets what it said, allocated. A dry run
+ * prints the command.
  */
 int md_run(char **said, const char *const words[]);
-#define MD_RUN(said, ...)	md_run(said, (const char *const[]){ __VA_ARGS__, NULL })
+#define MD_RUN(said, ...)	md_run(said, (const char *const[]){ "mdadm", __VA_ARGS__, NULL })
 
 /**
  * struct md_super - what the superblock of a disk says, "" and false if there is none

@@ -248,7 +248,7 @@ int sysfs_write(const char *dir, const char *name, const char *text)
 
 /* ---- programs ---- */
 
-pid_t sysfs_spawn(char *const argv[], int *out, bool errors)
+pid_t sysfs_spawn(const char *const argv[], int *out, bool errors)
 {
 	char *path __free(free) = sysfs_root("/sbin/%s", argv[0]);
 	int fd[2] = { -1, -1 }, null;
@@ -260,8 +260,8 @@ pid_t sysfs_spawn(char *const argv[], int *out, bool errors)
 			    dup2(errors ? fd[1] : null, 2) < 0))
 			_exit(127);
 		if (!strchr(argv[0], '/'))
-			execv(path, argv);
-		execvp(argv[0], argv);
+			execv(path, (char *const *)argv);
+		execvp(argv[0], (char *const *)argv);
 		_exit(127);
 	}
 	if (out) {

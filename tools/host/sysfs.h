@@ -80,8 +80,11 @@ bool sysfs_node(const char *path, dev_t *dev);
  * *@out is where its output can be read, and its errors are there, too, if @errors, else /dev/null.
  * -1: it was not started.
  */
-pid_t sysfs_spawn(char *const argv[], int *out, bool errors);
+pid_t sysfs_spawn(const char *const argv[], int *out, bool errors);
 /* Its status as of waitpid(2), -1: it is not known. */
 int sysfs_wait(pid_t pid);
+/* Both, of these words. */
+#define SYSFS_RUN(...) \
+	sysfs_wait(sysfs_spawn((const char *const[]){ __VA_ARGS__, NULL }, NULL, false))
 
 #endif

@@ -166,8 +166,7 @@ static int udev_probe(const char *kname)
 		end = sysfs_now() + 1000000 * (patience < most ? patience ? patience : 1 : most),
 		left;
 	char *node __free(free) = sysfs_root("/dev/%s", kname), text[16384];
-	char *const argv[] = { (char *)"blkid", (char *)"-p", (char *)"-o",
-			       (char *)"udev",	node,	      NULL };
+	const char *const argv[] = { "blkid", "-p", "-o", "udev", node, NULL };
 	int out, status = 0;
 	size_t len = 0;
 	ssize_t n = 1;
