@@ -62,26 +62,21 @@ static char *conf_leg(struct mirror_conf *m, const char *value)
 /* NULL, or why the line is wrong. @line is changed. */
 static char *conf_line(struct mirror_conf *m, char *line)
 {
-	char *value = strchr(line, '='), *end;
+	char *key __free(free) = NULL, *value __free(free) = NULL, *end;
 
+	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]); end--)
+		end[-1] = 0;
 	line += strspn(line, " \t");
 	if (!*line || *line == '#')
 		return NULL;
-	if (!value)
+	if (sscanf(line, "%m[^ \t=] = %m[^\n]", &key, &value) != 2)
 		return say_fmt("\"%s\" is no KEY = VALUE", line);
-	for (end = value; end > line && strchr(" \t", end[-1]); end--)
-		;
-	*end = 0;
-	value++;
-	value += strspn(value, " \t");
-	for (end = value + strlen(value); end > value && strchr(" \t\r", end[-1]); end--)
-		end[-1] = 0;
-	if (!strcmp(line, "leg"))
+	if (!strcmp(key, "leg"))
 		return conf_leg(m, value);
-	if (!strcmp(line, "wait"))
+	if (!strcmp(key, "wait"))
 		return maps_span(value, &m->wait) ? NULL : say_fmt("wait = %s is no time", value);
-	if (strcmp(line, "uuid"))
-		return say_fmt("there is no key \"%s\"", line);
+	if (strcmp(key, "uuid"))
+		return say_fmt("there is no key \"%s\"", key);
 	free(m->uuid);
 	m->uuid = say_dup(value);
 	return NULL;
