@@ -380,12 +380,9 @@ static void fstab_mounts(struct fstab *t)
 	if (table && text)
 		mnt_table_parse_stream(table, text, t->said->files[file].path);
 	while (table && text && iter && !mnt_table_next_fs(table, iter, &fs)) {
-		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs), *tag,
-			   *value;
-		char *full __free(free) = NULL;
+		/* (of a tag, too, as it stands in the file) */
+		const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs);
 
-		if (!source && !mnt_fs_get_tag(fs, &tag, &value))
-			source = full = say_fmt("%s=%s", tag, value);
 		if (source)
 			fstab_line(t, file, source, target ? target : "none",
 				   mnt_fs_get_options(fs), NULL);
