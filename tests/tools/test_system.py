@@ -411,6 +411,7 @@ def words_of_the_rnbd_tool(w):
                          ("client device list +identity", "-o +identity"),
                          ("client device list all", "-o all"),
                          ("dev list +hold,-state", "-o +hold,^state"),
+                         ("dev list " + "mapping_path," * 60 + "devname", "-o device_path,kname"),
                          ("list sessname,mapping_path", "-o session,device_path"),
                          ("client session list sessname,path_uu,mp_short,tx,rx json", "--json"),
                          ("session list sessname,tx", "-o name,write_bytes"),

@@ -180,10 +180,10 @@ static const char *legacy_column(bool server, const struct table_set *set, const
  * argument of -o and appends it to @out. False: @word is no list of columns.
  */
 static bool legacy_columns(const char *word, bool server, const struct table_set *set, bool bare,
-			   char *out, size_t size)
+			   char **out)
 {
 	bool one = !strchr(word, ',') && *word != '+', theirs;
-	size_t n = strlen(out), len;
+	size_t len;
 	const char *p, *ours;
 
 	for (p = word; *p && *word != '+'; p += len + (p[len] == ',')) {
@@ -191,17 +191,15 @@ static bool legacy_columns(const char *word, bool server, const struct table_set
 		if (!legacy_column(server, set, p, len, &theirs) || (one && bare && !theirs))
 			return false;
 	}
-	n += (size_t)snprintf(out + n, n < size ? size - n : 0, "%s", n ? "," : "--output=");
+	say_append(out, "%s", *out ? "," : "--output=");
 	for (p = word; *p; p += len + (p[len] == ',')) {
 		const char *how = *p == '+' ? "+" : *p == '-' || *p == '^' ? "^" : "";
 
 		p += *how != 0;
 		len = strcspn(p, ",");
 		ours = legacy_column(server, set, p, len, &theirs);
-		if (n < size)
-			n += (size_t)snprintf(out + n, size - n, "%s%.*s%s", how,
-					      (int)(ours ? strlen(ours) : len), ours ? ours : p,
-					      p[len] ? "," : "");
+		say_append(out, "%s%.*s%s", how, (int)(ours ? strlen(ours) : len), ours ? ours : p,
+			   p[len] ? "," : "");
 	}
 	return true;
 }
@@ -260,8 +258,9 @@ static int legacy_words(const struct legacy *l, int nr, const char **in, const c
 	bool literal = false,
 	     session = l->object == LEGACY_SESSION && !strcmp(in[l->verb], "remap");
 	const struct table_set *set = legacy_set(l->server, l->object);
-	static char columns[512];
+	static char *columns;
 	const char *option;
+	int output = 0;
 
 	for (int i = l->verb + 1; i < nr; i++) {
 		if (literal || legacy_takes_value(in[i - 1])) {
@@ -278,10 +277,9 @@ static int legacy_words(const struct legacy *l, int nr, const char **in, const c
 		if (option) {
 			if (*option)
 				out[(*n)++] = option;
-		} else if (l->list && legacy_columns(in[i], l->server, set, l->bare, columns,
-						     sizeof(columns))) {
-			if (out[*n - 1] != columns)
-				out[(*n)++] = columns;
+		} else if (l->list && legacy_columns(in[i], l->server, set, l->bare, &columns)) {
+			output = output ? output : (*n)++;
+			out[output] = columns;
 		} else {
 			if (session && in[i][0] != '-')
 				out[(*n)++] = "--session";
