@@ -44,6 +44,17 @@ def every_mistake_has_its_message(w):
 
 
 @test
+def quiet_warnings_have_no_hint(w):
+    """--quiet: errors only, with what to do about them."""
+    w.conf("vol1 vol/1 store1 path=10.0.1.7 hold=x\n")
+    eq(w.run("maps", "show").err,
+       "ibnbd: warning: 1 mistakes, whose lines are left out\n   try: ibnbd maps check\n")
+    eq(w.run("maps", "show", "--quiet").err, "")
+    has(w.run("maps", "start", "vol1", "--quiet", "--no-modprobe", want=3).err, "no usable line",
+        "   try: ibnbd maps check\n")
+
+
+@test
 def good_lines_are_shown_canonically(w):
     w.conf(GOOD)
     r = w.run("maps", "show")

@@ -47,20 +47,6 @@ static char *say_escaped(const char *fmt, va_list ap)
 	return escape_text(ESCAPE_LINE, raw);
 }
 
-/* The journal reads the level from the prefix @level. */
-static void say_line(const char *level, const char *head, const char *colour, const char *fmt,
-		     va_list ap)
-{
-	bool paint = say_coloured(stderr);
-	char *text __free(free) = say_escaped(fmt, ap);
-
-	fflush(stdout);
-	if (say_journal())
-		fputs(level, stderr);
-	fprintf(stderr, "%s%s%s", paint ? colour : "", head, paint ? "\033[0m" : "");
-	fprintf(stderr, "%s\n", text);
-}
-
 void say_print(const char *fmt, ...)
 {
 	char *text __free(free) = NULL;
@@ -72,47 +58,36 @@ void say_print(const char *fmt, ...)
 	puts(text);
 }
 
-int say_error(int code, const char *fmt, ...)
+int say_line(enum say_kind kind, int code, const char *fmt, ...)
 {
+	/* @level: for the journal, which reads it; @least: say_level from which on it is said */
+	static const struct {
+		const char *level, *head, *colour;
+		int least;
+	} kinds[] = {
+		[SAY_ERROR] = { "<3>", "ibnbd: ", "\033[1;31m", -1 },
+		[SAY_HINT] = { "<3>", "   try: ", "\033[1m", -1 },
+		[SAY_WARNING] = { "<4>", "ibnbd: warning: ", "\033[1;33m", 0 },
+		[SAY_DETAIL] = { "<6>", "ibnbd: ", "", 1 },
+	};
+	static bool unsaid;		/* the warning that a hint may belong to */
+	bool paint = say_coloured(stderr);
+	char *text __free(free) = NULL;
 	va_list ap;
 
+	if (kind == SAY_ERROR)
+		say_code = code;
+	if (kind != SAY_HINT)
+		unsaid = kind == SAY_WARNING && say_level < kinds[kind].least;
+	if (say_level < kinds[kind].least || unsaid)
+		return say_code;
 	va_start(ap, fmt);
-	say_line("<3>", "ibnbd: ", "\033[1;31m", fmt, ap);
+	text = say_escaped(fmt, ap);
 	va_end(ap);
-	say_code = code;
-	return code;
-}
-
-int say_hint(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say_line("<3>", "   try: ", "\033[1m", fmt, ap);
-	va_end(ap);
+	fflush(stdout);
+	fprintf(stderr, "%s%s%s%s%s\n", say_journal() ? kinds[kind].level : "",
+		paint ? kinds[kind].colour : "", kinds[kind].head, paint ? "\033[0m" : "", text);
 	return say_code;
-}
-
-void say_warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	if (say_level < 0)
-		return;
-	va_start(ap, fmt);
-	say_line("<4>", "ibnbd: warning: ", "\033[1;33m", fmt, ap);
-	va_end(ap);
-}
-
-void say_more(const char *fmt, ...)
-{
-	va_list ap;
-
-	if (say_level < 1)
-		return;
-	va_start(ap, fmt);
-	say_line("<6>", "ibnbd: ", "", fmt, ap);
-	va_end(ap);
 }
 
 int say_exit_of(int err)

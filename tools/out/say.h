@@ -37,13 +37,17 @@ extern enum say_colour say_colour;
 /* Use colour on this stream? NO_COLOR and the kind of terminal decide unless the user did. */
 bool say_coloured(FILE *f);
 
-/* To stderr: `ibnbd: ...`. Returns @code. */
-int say_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The line below an error: what to do about it. Returns the @code of that error. */
-int say_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void say_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* To stderr, with -v only. */
-void say_more(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+enum say_kind { SAY_ERROR, SAY_HINT, SAY_WARNING, SAY_DETAIL };
+
+/* A line to stderr. Returns the @code of the last error, which may be this one. */
+int say_line(enum say_kind kind, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+#define say_error(code, ...)	say_line(SAY_ERROR, code, __VA_ARGS__)
+/* Below an error or a warning: what to do about it. */
+#define say_hint(...)		say_line(SAY_HINT, 0, __VA_ARGS__)
+#define say_warn(...)		say_line(SAY_WARNING, 0, __VA_ARGS__)
+/* With -v only. */
+#define say_more(...)		say_line(SAY_DETAIL, 0, __VA_ARGS__)
 
 /*
  * Prints a line to stdout. As in the functions above, names in it are escaped (escape.h), a newline
