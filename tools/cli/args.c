@@ -100,17 +100,18 @@ static const struct cmd *args_find(const char *name)
 
 static void args_suggest(const char *first, const char *word)
 {
-	unsigned int best = (unsigned int)strlen(word) / 2 + 1;
+	unsigned int best = (unsigned int)strlen(word) / 2 + 1, distance;
 	const char *near = NULL;
 	const struct cmd *c;
 
 	for (c = cmd_next(NULL); c; c = cmd_next(c)) {
 		char *a __free(free) = args_word(c, first);
 
-		if (a)
-			say_nearer(word, a, &best, &near);
-		if (a && near == a)
+		distance = a ? say_distance(word, a) : best;
+		if (distance < best) {
+			best = distance;
 			near = c->name;
+		}
 	}
 	if (near && first)
 		say_hint("ibnbd %s", near);
@@ -197,13 +198,12 @@ static int args_unknown_option(const struct cmd *c, const char *word, size_t len
 {
 	char *name __free(free) = say_fmt("%.*s", (int)len, word);
 	const char *near = NULL;
-	unsigned int best = 3;
 
 	for (int i = 0; i < CMD_NR_OPTIONS; i++)
 		if (args_has(c, i))
-			say_nearer(name, cmd_options[i].name, &best, &near);
+			near = say_nearest(name, near, cmd_options[i].name);
 	for (size_t i = 0; c->flags & CMD_MAPOPTS && i < IBNBD_MAPOPT_COUNT; i++)
-		say_nearer(name, ibnbd_mapopts[i].key, &best, &near);
+		near = say_nearest(name, near, ibnbd_mapopts[i].key);
 	if (near)
 		say_error(SAY_USAGE, "%s: no option --%s, did you mean --%s?", c->name, name, near);
 	else

@@ -267,7 +267,6 @@ static const char *option_field(const struct ibnbd_mapopt *o)
 
 static char *option_unknown_hint(const char *key)
 {
-	unsigned int best = (unsigned int)strlen(key) / 3 + 1;
 	const struct ibnbd_mapopt *o, *found;
 	const char *near = NULL, *from;
 	char *words __free(free) = NULL;
@@ -275,13 +274,13 @@ static char *option_unknown_hint(const char *key)
 	for (o = ibnbd_mapopts; o < ibnbd_mapopts + IBNBD_MAPOPT_COUNT; o++) {
 		if (option_field(o))
 			continue;
-		say_nearer(key, o->key, &best, &near);
+		near = say_nearest(key, near, o->key);
 		if (o->alias)
-			say_nearer(key, o->alias, &best, &near);
+			near = say_nearest(key, near, o->alias);
 	}
 	for (int j = 0; j < MAPS_NR_OPTIONS; j++)
-		say_nearer(key, maps_options[j].key, &best, &near);
-	if (!near)
+		near = say_nearest(key, near, maps_options[j].key);
+	if (!near || say_distance(key, near) > strlen(key) / 3)
 		return say_dup(
 			"ibnbd-maps.conf(5) lists all options; names of your own begin with x-");
 	found = maps_grammar(near);

@@ -146,19 +146,7 @@ const char *say_nearest(const char *word, const char *best, const char *other)
 	unsigned int distance = best ? say_distance(word, best) :
 				       (unsigned int)n / 3 + (n < 3 ? 1 : 2);
 
-	if (n > 1)
-		say_nearer(word, other, &distance, &best);
-	return best;
-}
-
-void say_nearer(const char *word, const char *other, unsigned int *distance, const char **near)
-{
-	unsigned int d = say_distance(word, other);
-
-	if (d < *distance) {
-		*distance = d;
-		*near = other;
-	}
+	return n > 1 && say_distance(word, other) < distance ? other : best;
 }
 
 /* say_error() would need memory, too. */

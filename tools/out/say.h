@@ -75,8 +75,6 @@ static inline unsigned int say_distance(const char *a, const char *b)
 
 /* The one that is nearer to @word: @best (may be NULL), or @other if it is similar at all. */
 const char *say_nearest(const char *word, const char *best, const char *other);
-/* If @other is nearer to @word than *@distance, *@near is @other from now on. */
-void say_nearer(const char *word, const char *other, unsigned int *distance, const char **near);
 
 /* These return memory, or end the program. */
 void *say_alloc(size_t size);
