@@ -289,7 +289,6 @@ static void fstab_line(struct fstab *t, size_t file, const char *source, const c
 		.file = say_dup(t->said->files[file].path), .source = plain,
 		.target = say_dup(target),
 		.netdev = !mnt_optstr_get_option(options, "_netdev", NULL, NULL),
-		.nofail = !mnt_optstr_get_option(options, "nofail", NULL, NULL),
 	};
 
 	fstab_plain_path(plain);

@@ -14,7 +14,6 @@ struct fstab_use {
 	char *target;		/* mount point, or name of the mapping */
 	char *via;		/* not on our disk, but on what that line mounts; or NULL */
 	bool netdev;
-	bool nofail;
 };
 
 /*

@@ -173,7 +173,7 @@ static void state_read_dev(struct state_dev *d, const char *kname)
 {
 	int64_t *stat[] = { &d->reads, NULL, &d->read_bytes, &d->read_ms,
 			    &d->writes, NULL, &d->write_bytes, &d->write_ms,
-			    &d->inflight, &d->busy_ms, NULL,
+			    &d->inflight, NULL, NULL,
 			    &d->discards, NULL, NULL, NULL, &d->flushes };
 	int64_t *replays[] = { &d->replays, &d->replayed_bytes };
 	char *link __free(free) = NULL;

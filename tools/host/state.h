@@ -74,7 +74,7 @@ struct state_session {
 struct state_dev {
 	char *dir;
 	STATE_DEV(STATE_MEMBER)
-	int64_t read_ms, write_ms, busy_ms;
+	int64_t read_ms, write_ms;
 };
 
 struct state_open {
