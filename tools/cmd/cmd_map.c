@@ -366,7 +366,6 @@ static int again_now(struct cmd_args *a, struct state *s, struct state_dev *d)
 static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *d)
 {
 	static const char file[] = "ibnbd/remap_device";
-	char *said __free(free) = NULL;
 	struct settle *udev;
 	int err;
 
@@ -380,12 +379,10 @@ static int map_remap_one(struct cmd_args *a, struct state *s, struct state_dev *
 	if (!err || err == EALREADY)
 		return !err || map_many(a) ? SAY_DONE :
 					     say_error(SAY_ALREADY, "%s is open", d->path);
-	said = mapping_reason(d->dir, file, err);
-	say_error(0, "cannot remap %s (%s of session %s): %s", d->path,
-		  d->device_path ? d->device_path : "?", d->session ? d->session : "?", said);
-	if (mapping_hint(d->dir, file, err) && err != EEXIST)
-		say_hint("%s", mapping_hint(d->dir, file, err));
-	return say_exit_of(err);
+	return mapping_refused(d->dir, file, err, NULL,
+			       err == EEXIST ? NULL : mapping_hint(NULL, NULL, err),
+			       "cannot remap %s (%s of session %s)", d->path,
+			       d->device_path ? d->device_path : "?", d->session ? d->session : "?");
 }
 
 int cmd_remap_run(struct cmd_args *a)
@@ -399,12 +396,11 @@ int cmd_resize_run(struct cmd_args *a)
 {
 	static const char file[] = "ibnbd/resize";
 	char *why __free(free) = NULL, *text __free(free) = NULL, *old __free(free) = NULL,
-	     *new __free(free) = NULL;
+	     *new __free(free) = NULL, *hint __free(free) = NULL;
 	struct state *s __free(state_free) = state_read();
 	struct state_dev *d = state_dev(s, a->words[0], &why);
 	struct settle *udev;
 	int64_t bytes;
-	bool barred;
 	int err;
 
 	if (!d) {
@@ -432,13 +428,7 @@ int cmd_resize_run(struct cmd_args *a)
 		printf("%s: %s -> %s\n", d->path, old, new);
 	if (!err)
 		return SAY_DONE;
-	barred = mapping_barred(d->dir, file, err);
-	why = err == ENOENT && !barred ? say_dup("it is not open") :
-					 mapping_reason(d->dir, file, err);
-	say_error(0, "cannot resize %s: %s", d->path, why);
-	if (barred)
-		say_hint("%s", mapping_hint(d->dir, file, err));
-	else if (err == ENOENT)
-		say_hint("ibnbd remap %s", d->kname);
-	return say_exit_of(err);
+	hint = say_fmt("ibnbd remap %s", d->kname);
+	return mapping_refused(d->dir, file, err, err == ENOENT ? "it is not open" : NULL,
+			       err == ENOENT ? hint : NULL, "cannot resize %s", d->path);
 }

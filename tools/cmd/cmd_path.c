@@ -38,9 +38,9 @@ static struct state_session *path_session(struct state *s, const char *name)
 static int path_add_one(struct cmd_args *a, const struct state_session *sess, const char *word)
 {
 	struct ibtrs_addr_pair one, *pairs = &one, *named __free(free) = NULL;
-	char text[IBTRS_PATH_STR_MAX], *why __free(free) = NULL, *said __free(free) = NULL;
+	char text[IBTRS_PATH_STR_MAX], *why __free(free) = NULL, *said __free(free) = NULL,
+	     *source __free(free) = NULL;
 	const char *reason = "not an address";
-	const struct mapping_bar *barred;
 	size_t nr = 1, i;
 	int err = 0, rc;
 
@@ -59,24 +59,20 @@ static int path_add_one(struct cmd_args *a, const struct state_session *sess, co
 		ibtrs_addr_pair_format(&pairs[i], text, sizeof(text));
 		err = sysfs_write(sess->dir, "add_path", text);
 	}
-	barred = err ? mapping_barred(sess->dir, "add_path", err) : NULL;
 	if (err == EEXIST && ARG(a, idempotent))
 		err = 0;
 	if (!err)
 		return SAY_DONE;
 	/* The message of the driver or of the server; there is none if no attempt was made. */
-	said = barred ? say_dup(barred->why) : sysfs_attr(sess->dir, "last_error");
-	why = barred || err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pairs[i - 1]);
-	rc = say_exit_of(err);
-	say_error(0, "cannot add path %s to session %s: %s%s%s", text, sess->name,
-		  said		? said :
-		  err == EEXIST ? "it is there already" :
-				  strerror(err),
-		  why ? "; " : "", why ? why : "");
-	if (barred)
-		say_hint("%s", barred->hint);
-	else if (rc == SAY_UNREACHABLE)
-		say_hint("%s", mapping_hint(NULL, NULL, err));
+	said = sysfs_attr(sess->dir, "last_error");
+	source = err == EEXIST || err == EACCES ? NULL : host_wrong_source(&pairs[i - 1]);
+	why = say_fmt("%s%s%s",
+		      said ? said : err == EEXIST ? "it is there already" : strerror(err),
+		      source ? "; " : "", source ? source : "");
+	rc = mapping_refused(sess->dir, "add_path", err, why,
+			     say_exit_of(err) == SAY_UNREACHABLE ? mapping_hint(NULL, NULL, err) :
+								   NULL,
+			     "cannot add path %s to session %s", text, sess->name);
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
 	return rc;
@@ -145,9 +141,8 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 {
 	const char *verb = path_verb(a), *file = strcmp(verb, "remove") ? verb : "remove_path";
 	bool takes_away = strcmp(verb, "reconnect");
-	const struct mapping_bar *barred;
-	char *detail __free(free) = NULL;
-	int err;
+	char *detail __free(free) = NULL, *why __free(free) = NULL;
+	int err, rc;
 
 	if (takes_away && p->up && sess->nr_up == 1 && sess->nr_devices && !ARG(a, force)) {
 		say_error(SAY_BUSY,
@@ -163,23 +158,19 @@ static int path_do(struct cmd_args *a, struct state_session *sess, struct state_
 				 sess->name);
 	}
 	err = sysfs_write(p->dir, file, "1");
-	barred = err ? mapping_barred(p->dir, file, err) : NULL;
 	if (!err) {
 		if (takes_away && p->up)
 			sess->nr_up--;
 		return SAY_DONE;
 	}
 	detail = sysfs_attr(p->dir, "state_detail");
-	say_error(0, "cannot %s path %s of session %s: %s%s%s", verb, p->name, sess->name,
-		  barred	? barred->why :
-		  err == EBUSY	? "it is being connected or closed" :
-				  strerror(err),
-		  detail ? ", it is " : "", detail ? detail : "");
-	if (barred || err == ENOTCONN)
-		say_hint("%s", barred ? barred->hint : "ibnbd doctor");
+	why = say_fmt("%s%s%s", err == EBUSY ? "it is being connected or closed" : strerror(err),
+		      detail ? ", it is " : "", detail ? detail : "");
+	rc = mapping_refused(p->dir, file, err, why, err == ENOTCONN ? "ibnbd doctor" : NULL,
+			     "cannot %s path %s of session %s", verb, p->name, sess->name);
 	if (say_level > 1)
 		mapping_kmsg(stderr, 10);
-	return say_exit_of(err);
+	return rc;
 }
 
 /* Apply the order to the path of the session that @word names: exactly one has to match. */
@@ -268,7 +259,6 @@ int cmd_path_policy_run(struct cmd_args *a)
 {
 	struct state *s __free(state_free) = state_read();
 	struct state_session *sess = path_session(s, a->words[0]);
-	const struct mapping_bar *barred;
 	struct ibnbd_mapopt_err err;
 	struct ibnbd_map map;
 	char word[32];
@@ -285,11 +275,7 @@ int cmd_path_policy_run(struct cmd_args *a)
 		return say_error(SAY_USAGE, "path policy: %s", err.msg);
 	ibnbd_mapopt_word(IBNBD_OPT_policy, map.policy, word, sizeof(word));
 	e = sysfs_write(sess->dir, "mpath_policy", word);
-	barred = e ? mapping_barred(sess->dir, "mpath_policy", e) : NULL;
-	if (e)
-		say_error(0, "cannot set the policy of session %s: %s", sess->name,
-			  barred ? barred->why : strerror(e));
-	if (barred)
-		say_hint("%s", barred->hint);
-	return say_exit_of(e);
+	return e ? mapping_refused(sess->dir, "mpath_policy", e, strerror(e), NULL,
+				   "cannot set the policy of session %s", sess->name) :
+		   SAY_DONE;
 }

@@ -114,7 +114,15 @@ static bool mapping_capable(void)
 	return capable;
 }
 
-const struct mapping_bar *mapping_barred(const char *dir, const char *name, int err)
+/*
+ * Why a write to @name in @dir cannot have reached the driver, if it failed with @err; NULL: it
+ * can. What the driver said last is about an earlier write then.
+ */
+struct mapping_bar {
+	const char *why, *hint;
+};
+
+static const struct mapping_bar *mapping_barred(const char *dir, const char *name, int err)
 {
 	char *file __free(free) = say_fmt("%s/%s", dir, name);
 	static const struct mapping_bar
@@ -142,6 +150,22 @@ char *mapping_reason(const char *dir, const char *name, int err)
 	char *said = bar ? say_dup(bar->why) : mapping_last_error();
 
 	return said ? said : say_dup(strerror(err));
+}
+
+int mapping_refused(const char *dir, const char *name, int err, const char *why, const char *hint,
+		    const char *fmt, ...)
+{
+	const struct mapping_bar *bar = mapping_barred(dir, name, err);
+	char *what __free(free) = NULL, *said __free(free) = mapping_reason(dir, name, err);
+	va_list ap;
+
+	va_start(ap, fmt);
+	what = say_vfmt(fmt, ap);
+	va_end(ap);
+	say_error(say_exit_of(err), "%s: %s", what, bar || !why ? said : why);
+	if (bar || hint)
+		say_hint("%s", bar ? bar->hint : hint);
+	return say_exit_of(err);
 }
 
 const char mapping_hint_name[] = "another session name here, or unmap on the host that has it";
@@ -386,7 +410,6 @@ void mapping_tell_users(const struct state_dev *d)
 
 static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 {
-	char *said __free(free) = NULL;
 	int err, tries = MAPPING_RETRIES;
 
 	/*
@@ -408,11 +431,7 @@ static int mapping_take_away(const struct state_dev *d, bool force, int wait)
 		mapping_tell_users(d);
 		return SAY_BUSY;
 	}
-	said = mapping_reason(d->dir, MAPPING_UNMAP, err);
-	say_error(0, "cannot unmap %s: %s", d->path, said);
-	if (mapping_barred(d->dir, MAPPING_UNMAP, err))
-		say_hint("%s", mapping_hint(d->dir, MAPPING_UNMAP, err));
-	return say_exit_of(err);
+	return mapping_refused(d->dir, MAPPING_UNMAP, err, NULL, NULL, "cannot unmap %s", d->path);
 }
 
 int mapping_unmap(const struct state_dev *d, bool force, int wait)

@@ -90,14 +90,12 @@ void settle_gone(struct settle *s, bool wait);
 char *mapping_wrong_uuid(const struct state_dev *d, const char *want);
 
 /*
- * Why a write to @name in @dir cannot have reached the driver, if it failed with @err; NULL: it
- * can. What the driver said last is about an earlier write then.
+ * Say that a write to @name in @dir was refused, with what @fmt says, and @why, or in the driver's
+ * own words if that is NULL; and @hint, if there is one. If the write cannot have reached the
+ * driver, both are those of what has kept it away. Returns the exit status.
  */
-struct mapping_bar {
-	const char *why, *hint;
-};
-
-const struct mapping_bar *mapping_barred(const char *dir, const char *name, int err);
+int mapping_refused(const char *dir, const char *name, int err, const char *why, const char *hint,
+		    const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Why the driver refused that write, in its own words if it has any. Allocated. */
 char *mapping_reason(const char *dir, const char *name, int err);
 /* The driver's words about the last refusal, allocated, or NULL. */
