@@ -141,30 +141,21 @@ static bool fstab_ours(const struct maps *m, const char *source)
 	return kname && fstab_upon_ours(kname, FSTAB_DEPTH);
 }
 
-/* A line that uses none of our disks by itself, and the paths that it needs. */
-struct fstab_row {
-	struct fstab_use use;	/* without a file: it is among those that use our disks now */
-	char *options;
-	char *key;		/* of crypttab */
-};
-
-/* Lines of both files: those that use our disks, and the others. */
+/* Lines of both files: first those that use our disks, then the others. */
 struct fstab {
 	const struct maps *m;
 	struct maps *said;
 	struct fstab_use *uses;
-	size_t nr;
-	struct fstab_row *row;
-	size_t nr_rows;
+	size_t nr, nr_ours;
 };
 
-/* Moves @use to those that use our disks. Takes ownership of @via. */
-static void fstab_add(struct fstab *t, struct fstab_use *use, char *via)
+/* Line @i is one more that uses our disks. */
+static void fstab_take(struct fstab *t, size_t i)
 {
-	t->uses = say_grow(t->uses, (t->nr + 2) * sizeof(*t->uses));
-	t->uses[t->nr] = *use;
-	t->uses[t->nr++].via = via;
-	t->uses[t->nr] = *use = (struct fstab_use){ 0 };
+	struct fstab_use use = t->uses[i];
+
+	memmove(&t->uses[t->nr_ours + 1], &t->uses[t->nr_ours], (i - t->nr_ours) * sizeof(use));
+	t->uses[t->nr_ours++] = use;
 }
 
 /* ---- what is on what is on a disk ---- */
@@ -199,12 +190,12 @@ static char *fstab_real(const char *path)
  * The mount point, or mapping, of @uses that this path needs, allocated. NULL: none. The root file
  * system is there before all else.
  */
-static char *fstab_on(const struct fstab_use *uses, const char *path)
+static char *fstab_on(const struct fstab *t, const char *path)
 {
 	const struct fstab_use *u;
 	char *real __free(free) = fstab_real(path), *found = NULL;
 
-	for (u = uses; u->file && !found; u++) {
+	for (u = t->uses; u < t->uses + t->nr_ours && !found; u++) {
 		char *at __free(free) = strchr(u->target, '/') ?
 						say_dup(u->target) :
 						say_fmt("/dev/mapper/%s", u->target);
@@ -232,26 +223,26 @@ static char *fstab_list(const struct fstab *t, const char *text)
 		if (fstab_ours(t->m, path))
 			via = say_dup(path);
 		else if (*path == '/')
-			via = fstab_on(t->uses, path);
+			via = fstab_on(t, path);
 	}
 	return via;
 }
 
-static char *fstab_needs(const struct fstab *t, const struct fstab_row *r)
+static char *fstab_needs(const struct fstab *t, const struct fstab_use *u)
 {
-	char *options __free(free) = say_dup(r->options), *word, *rest = options,
-	     *parent __free(free) = say_dup(r->use.target), *slash = strrchr(parent, '/'),
-	     *via = fstab_list(t, r->use.source);
+	char *options __free(free) = say_dup(u->options), *word, *rest = options,
+	     *parent __free(free) = say_dup(u->target), *slash = strrchr(parent, '/'),
+	     *via = fstab_list(t, u->source);
 
-	if (!via && r->key)
-		via = fstab_list(t, r->key);
+	if (!via && u->key)
+		via = fstab_list(t, u->key);
 	while (!via && (word = strsep(&rest, ",")))
 		for (size_t i = 0; i < ARRAY_SIZE(fstab_paths) && !via; i++)
 			if (!strncmp(word, fstab_paths[i], strlen(fstab_paths[i])))
 				via = fstab_list(t, word + strlen(fstab_paths[i]));
 	if (!via && slash > parent) {
 		*slash = 0;
-		via = fstab_on(t->uses, parent);
+		via = fstab_on(t, parent);
 	}
 	return via;
 }
@@ -259,24 +250,21 @@ static char *fstab_needs(const struct fstab *t, const struct fstab_row *r)
 /* Add what needs the mounts in @uses, then what needs that, until there is no more. */
 static void fstab_follow(struct fstab *t)
 {
-	bool more;
+	size_t before;
 
 	do {
-		more = false;
-		for (size_t i = 0; i < t->nr_rows; i++) {
-			struct fstab_row *r = &t->row[i];
-			char *via = r->use.file ? fstab_needs(t, r) : NULL;
-
-			if (via)
-				fstab_add(t, &r->use, via);
-			more |= via != NULL;
+		before = t->nr_ours;
+		for (size_t i = before; i < t->nr; i++) {
+			t->uses[i].via = fstab_needs(t, &t->uses[i]);
+			if (t->uses[i].via)
+				fstab_take(t, i);
 		}
-	} while (more);
+	} while (before < t->nr_ours);
 }
 
 /* ---- the lines ---- */
 
-/* Note the line as one that uses one of our disks, or as another one; and warn of wrong quotes. */
+/* Note the line, and whether it uses one of our disks by itself; and warn of wrong quotes. */
 static void fstab_line(struct fstab *t, size_t file, const char *source, const char *target,
 		       const char *options, const char *key)
 {
@@ -285,33 +273,31 @@ static void fstab_line(struct fstab *t, size_t file, const char *source, const c
 	bool whole = fstab_quoted(source);
 	char *inner __free(free) = say_fmt("%.*s", (int)strlen(source) - 2 * whole, source + whole),
 	     *plain = fstab_unquoted(inner);
-	struct fstab_use use = {
-		.file = say_dup(t->said->files[file].path), .source = plain,
-		.target = say_dup(target),
-		.netdev = !mnt_optstr_get_option(options, "_netdev", NULL, NULL),
-	};
 
 	fstab_plain_path(plain);
+	t->uses = say_grow(t->uses, (t->nr + 2) * sizeof(*t->uses));
+	t->uses[t->nr] = (struct fstab_use){
+		.file = say_dup(t->said->files[file].path), .source = plain,
+		.target = say_dup(target), .options = say_dup(options ? options : ""),
+		.key = key ? say_dup(key) : NULL,
+		.netdev = !mnt_optstr_get_option(options, "_netdev", NULL, NULL),
+	};
 	if ((*value == '"' || *value == '\'') && !fstab_quoted(value))
 		maps_warn(
 			t->said, at,
 			say_fmt("%s: the quote in %s is not closed by the same, and nothing has such a name",
 				target, source),
 			say_dup("TAG=\"value\", or without quotes"));
-	if (fstab_ours(t->m, plain)) {
-		if (whole)
-			maps_warn(
-				t->said, at,
-				say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name",
-					target, source),
-				say_fmt("without quotes: %s", plain));
-		fstab_add(t, &use, NULL);
-	} else {
-		t->row = say_grow(t->row, (t->nr_rows + 1) * sizeof(*t->row));
-		t->row[t->nr_rows++] = (struct fstab_row){
-			use, say_dup(options ? options : ""), key ? say_dup(key) : NULL,
-		};
-	}
+	t->nr++;
+	if (!fstab_ours(t->m, plain))
+		return;
+	if (whole)
+		maps_warn(
+			t->said, at,
+			say_fmt("%s: the quotes around %s are read as part of it, and nothing has such a name",
+				target, source),
+			say_fmt("without quotes: %s", plain));
+	fstab_take(t, t->nr - 1);
 }
 
 static void fstab_unseen(struct maps *said, size_t file, size_t off, size_t len)
@@ -415,22 +401,20 @@ static void fstab_free_use(struct fstab_use *u)
 	free(u->source);
 	free(u->target);
 	free(u->via);
+	free(u->options);
+	free(u->key);
 }
 
 struct fstab_use *fstab_uses(const struct maps *m, struct maps *said)
 {
 	struct fstab t = { .m = m, .said = said, .uses = say_alloc(sizeof(*t.uses)) };
-	struct fstab_row *r;
 
 	fstab_mounts(&t);
 	fstab_crypt(&t);
 	fstab_follow(&t);
-	for (r = t.row; r < t.row + t.nr_rows; r++) {
-		fstab_free_use(&r->use);
-		free(r->options);
-		free(r->key);
-	}
-	free(t.row);
+	while (t.nr > t.nr_ours)
+		fstab_free_use(&t.uses[--t.nr]);
+	t.uses[t.nr] = (struct fstab_use){ 0 };
 	return t.uses;
 }
 

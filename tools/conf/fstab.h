@@ -14,6 +14,7 @@ struct fstab_use {
 	char *target;		/* mount point, or name of the mapping */
 	char *via;		/* not on our disk, but on what that line mounts; or NULL */
 	bool netdev;
+	char *options, *key;	/* of the line, for fstab.c */
 };
 
 /*
