@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # fish completion for ibnbd
 function __ibnbd_words
 	set -l before (commandline -opc)

@@ -1,4 +1,5 @@
 #compdef ibnbd
+# SPDX-License-Identifier: GPL-2.0-only
 _ibnbd()
 {
 	local -a lines shown options_
