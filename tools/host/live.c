@@ -4,6 +4,7 @@
  * older than this command may not show every option.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,6 @@ static int live_text(struct ibnbd_map *map, enum ibnbd_mapopt_id id, const char 
 		return 0;
 	map->given &= ~(1u << id);
 	return ibnbd_mapopt_set(map, ibnbd_mapopts[id].key, value, &err);
-}
-
-static int live_number(struct ibnbd_map *map, enum ibnbd_mapopt_id id, int64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return live_text(map, id, value == SYSFS_UNKNOWN ? NULL : text);
 }
 
 static int live_path(struct ibnbd_map *map, const struct state_path *p)
@@ -129,11 +122,12 @@ static int live_fields(struct ibnbd_map *map, const struct state_type *type, con
 
 	for (size_t i = 0; !rc && i < type->nr; i++) {
 		const struct state_field *f = &type->fields[i];
+		bool number = f->kind != STATE_TEXT && state_num(f, object) != SYSFS_UNKNOWN;
+		char *text __free(free) = number ? say_fmt("%" PRId64, state_num(f, object)) : NULL;
 
-		if (f->option == IBNBD_OPT_none)
-			continue;
-		rc = f->kind == STATE_TEXT ? live_text(map, f->option, state_text(f, object)) :
-					     live_number(map, f->option, state_num(f, object));
+		if (f->option != IBNBD_OPT_none)
+			rc = live_text(map, f->option,
+				       f->kind == STATE_TEXT ? state_text(f, object) : text);
 	}
 	return rc;
 }
