@@ -37,8 +37,8 @@ void ibtrs_clt_link_look(struct ibtrs_clt *clt)
 {
 	const struct ibtrs_clt_pathset *set;
 	struct ibtrs_clt_path *path;
+	u64 sum = 0, counts[IBTRS_CLT_COUNTS];
 	bool flows = false;
-	u64 sum = 0;
 	u32 i, n;
 
 	rcu_read_lock();
@@ -47,7 +47,9 @@ void ibtrs_clt_link_look(struct ibtrs_clt *clt)
 	n = smp_load_acquire(&set->n);
 	for (i = 0; i < n; i++) {
 		path = READ_ONCE(set->path[i]);
-		sum += ibtrs_clt_stats_posted_ever(&path->stats);
+		ibtrs_clt_stats_sum(&path->stats, counts);
+		sum += counts[IBTRS_CLT_REQUESTS + IBTRS_READ] +
+		       counts[IBTRS_CLT_REQUESTS + IBTRS_WRITE];
 		flows |= ibtrs_clt_path_inflight(path) != 0;
 	}
 	rcu_read_unlock();

@@ -72,27 +72,7 @@ static inline void ibtrs_clt_stats_failover(struct ibtrs_clt_stats *s)
 	this_cpu_inc(s->pcpu->n[IBTRS_CLT_FAILOVERS]);
 }
 
-/* Requests posted since the path was made; not exact. Any context. */
-u64 ibtrs_clt_stats_posted_ever(const struct ibtrs_clt_stats *s);
-
-/* The shown values count from the last reset. */
-void ibtrs_clt_stats_traffic(struct ibtrs_clt_stats *s, u64 n[IBTRS_CLT_COUNTS]);
-void ibtrs_clt_stats_reconnects(struct ibtrs_clt_stats *s, int *ok, int *bad);
-/*
- * How many requests that @cpu submitted were answered on another one; with @to, how many requests
- * of other CPUs were answered on @cpu.
- */
-u64 ibtrs_clt_stats_migrated(struct ibtrs_clt_stats *s, unsigned int cpu, bool to);
-
-/* What a reset is for: bits. */
-enum {
-	IBTRS_CLT_STATS_TRAFFIC		= 1,
-	IBTRS_CLT_STATS_RECONNECTS	= 2,
-	IBTRS_CLT_STATS_MIGRATED_FROM	= 4,
-	IBTRS_CLT_STATS_MIGRATED_TO	= 8,
-	IBTRS_CLT_STATS_ALL		= 15,
-};
-
-void ibtrs_clt_stats_reset(struct ibtrs_clt_stats *s, unsigned int what);
+/* What was counted since the path was made; not exact. Any context. */
+void ibtrs_clt_stats_sum(const struct ibtrs_clt_stats *s, u64 n[IBTRS_CLT_COUNTS]);
 
 #endif

@@ -281,12 +281,19 @@ static const struct attribute_group path_group = {
 
 /* ---- path/stats --------------------------------------------------------- */
 
+/* The shown values count from the last reset. */
+
 static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct ibtrs_clt_path *path = path_of(kobj);
+	struct ibtrs_clt_stats *s = &path->stats;
 	u64 n[IBTRS_CLT_COUNTS];
+	unsigned int i;
 
-	ibtrs_clt_stats_traffic(&path->stats, n);
+	guard(spinlock)(&s->lock);
+	ibtrs_clt_stats_sum(s, n);
+	for (i = 0; i < IBTRS_CLT_COUNTS; i++)
+		n[i] -= s->base[i];
 	return sysfs_emit(buf, "%llu %llu %llu %llu %u %llu\n", n[IBTRS_CLT_REQUESTS + IBTRS_READ],
 			  n[IBTRS_CLT_BYTES + IBTRS_READ], n[IBTRS_CLT_REQUESTS + IBTRS_WRITE],
 			  n[IBTRS_CLT_BYTES + IBTRS_WRITE], ibtrs_clt_path_inflight(path),
@@ -295,21 +302,32 @@ static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char
 
 static ssize_t reconnects_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	int ok, bad;
+	struct ibtrs_clt_stats *s = &path_of(kobj)->stats;
 
-	ibtrs_clt_stats_reconnects(&path_of(kobj)->stats, &ok, &bad);
-	return sysfs_emit(buf, "%d %d\n", ok, bad);
+	guard(spinlock)(&s->lock);
+	return sysfs_emit(buf, "%d %d\n", READ_ONCE(s->reconnects_ok) - s->ok_base,
+			  READ_ONCE(s->reconnects_bad) - s->bad_base);
 }
 
+static u64 stats_migrated(const struct ibtrs_clt_stats *s, unsigned int cpu, bool to)
+{
+	return atomic64_read(&per_cpu_ptr(s->pcpu, cpu)->migrated[to]);
+}
+
+/*
+ * How many requests that each CPU submitted were answered on another one; with @to, how many
+ * requests of other CPUs were answered on it.
+ */
 static ssize_t stats_show_cpus(struct ibtrs_clt_stats *s, char *buf, bool to)
 {
 	char word[24];
 	unsigned int cpu;
 	int n, len = 0;
 
+	guard(spinlock)(&s->lock);
 	for_each_possible_cpu(cpu) {
 		n = scnprintf(word, sizeof(word), "%s%llu", len ? " " : "",
-			      ibtrs_clt_stats_migrated(s, cpu, to));
+			      stats_migrated(s, cpu, to) - s->migrated_base[cpu][to]);
 		/*
 		 * A page holds about 200 numbers of full length, and thousands of usual ones. Omit
 		 * a number rather than cut it.
@@ -332,27 +350,52 @@ static ssize_t cpu_migration_to_show(struct kobject *kobj, struct kobj_attribute
 	return stats_show_cpus(&path_of(kobj)->stats, buf, true);
 }
 
+/* What a reset is for: bits. */
+enum {
+	STATS_TRAFFIC		= 1,
+	STATS_RECONNECTS	= 2,
+	STATS_MIGRATED_FROM	= 4,
+	STATS_MIGRATED_TO	= 8,
+	STATS_ALL		= 15,
+};
+
 /* A counter, or all of them: 1 resets it. */
 struct stats_file {
 	struct kobj_attribute file;
 	unsigned int what;
 };
 
+/* The number in flight is not reset: those requests are still in flight. */
 static ssize_t stats_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 			   size_t count)
 {
+	unsigned int what = container_of(attr, struct stats_file, file)->what, cpu;
 	struct ibtrs_clt_path *path = path_of(kobj);
+	struct ibtrs_clt_stats *s = &path->stats;
 	int err = path_want_one(attr, path, buf, count);
 
 	if (err)
 		return err;
-	ibtrs_clt_stats_reset(&path->stats, container_of(attr, struct stats_file, file)->what);
+	guard(spinlock)(&s->lock);
+	if (what & STATS_TRAFFIC)
+		ibtrs_clt_stats_sum(s, s->base);
+	if (what & STATS_RECONNECTS) {
+		/* The value stays -1 before the first connect, which is no reconnect. */
+		s->ok_base = max(READ_ONCE(s->reconnects_ok), 0);
+		s->bad_base = READ_ONCE(s->reconnects_bad);
+	}
+	for_each_possible_cpu(cpu) {
+		if (what & STATS_MIGRATED_FROM)
+			s->migrated_base[cpu][false] = stats_migrated(s, cpu, false);
+		if (what & STATS_MIGRATED_TO)
+			s->migrated_base[cpu][true] = stats_migrated(s, cpu, true);
+	}
 	return count;
 }
 
 #define STATS_FILE(_name, _show, _what)								\
 	(&((struct stats_file){ __ATTR(_name, 0644, _show, stats_store),			\
-				IBTRS_CLT_STATS_##_what }).file.attr)
+				STATS_##_what }).file.attr)
 
 static struct attribute *stats_attrs[] = {
 	STATS_FILE(rdma, rdma_show, TRAFFIC),
