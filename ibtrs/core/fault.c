@@ -119,49 +119,28 @@ bool ibtrs_fault_sq_fits(const struct ib_qp_cap *cap)
 
 /* ---- files -------------------------------------------------------------- */
 
-static int fault_action(const char *word, u32 can)
-{
-	u32 a;
-
-	for (a = 0; a < ARRAY_SIZE(fault_actions); a++)
-		if (!strcmp(fault_actions[a], word))
-			return a && !(can & 1u << a) ? -EINVAL : (int)a;
-	return -EINVAL;
-}
-
-static int fault_name(char *to, const char *value)
-{
-	return strscpy(to, value, FAULT_NAME) < 0 ? -EINVAL : 0;
-}
-
 /* One word of a rule: "key=value". "error=5" and "delay=200" give an action and its number. */
-static int fault_word(struct fault_rule *r, u32 can, char *word)
+static int fault_word(struct fault_rule *r, u32 can, char *value)
 {
-	char *value = strchr(word, '=');
+	const char *key = strsep(&value, "=");
+	char *name = !strcmp(key, "session") ? r->session : !strcmp(key, "path") ? r->path : NULL;
 	u32 n = 0;
-	int err, a;
+	int a;
 
-	if (value)
-		*value++ = 0;
-	if (value && !strcmp(word, "session"))
-		return fault_name(r->session, value);
-	if (value && !strcmp(word, "path"))
-		return fault_name(r->path, value);
-	if (value) {
-		err = kstrtou32(value, 0, &n);
-		if (err)
-			return err;
-	}
-	if (value && !strcmp(word, "times")) {
+	if (value && name)
+		return strscpy(name, value, FAULT_NAME) < 0 ? -EINVAL : 0;
+	if (value && kstrtou32(value, 0, &n))
+		return -EINVAL;
+	if (value && !strcmp(key, "times")) {
 		r->left = n;
 		return 0;
 	}
-	if (value && !strcmp(word, "every")) {
+	if (value && !strcmp(key, "every")) {
 		r->every = n;
 		return n ? 0 : -EINVAL;
 	}
-	a = fault_action(word, can);
-	if (a < 0 || r->fault.action)
+	a = match_string(fault_actions, ARRAY_SIZE(fault_actions), key);
+	if (a < 0 || (a && !(can & 1u << a)) || r->fault.action)
 		return -EINVAL;
 	r->fault.action = a;
 	switch (a) {
