@@ -132,7 +132,7 @@ unsigned int ibnbd_clt_inflight_replay(struct ibnbd_clt_dev *dev)
 	while ((op = inflight_next_stray(dev, &slot))) {
 		inflight_readdress(op);
 		inflight_unstray(op);
-		err = ibtrs_clt_submit(dev->clt, &op->io);
+		err = ibtrs_clt_submit(dev->clt, &op->io, NULL);
 		if (!err)
 			continue;
 		if (err == -ENOTCONN || err == -EAGAIN) {

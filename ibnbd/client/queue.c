@@ -166,7 +166,7 @@ static __always_inline blk_status_t queue_submit(struct request *rq, struct ibnb
 
 	blk_mq_start_request(rq);
 	op->io.nents = op->io.len ? blk_rq_map_sg(rq, op->io.sgl) : 0;
-	err = ibtrs_clt_submit_plugged(dev->clt, &op->io, plug);
+	err = ibtrs_clt_submit(dev->clt, &op->io, plug);
 	if (likely(!err))
 		return BLK_STS_OK;
 	/* The link is going down and its news is on the way; or the send queue is full. */

@@ -75,7 +75,7 @@ static int call_submit(struct ibtrs_clt_call *call)
 	int err;
 
 	for (;;) {
-		err = ibtrs_clt_submit(call->clt, &call->io);
+		err = ibtrs_clt_submit(call->clt, &call->io, NULL);
 		if (err != -EAGAIN)
 			return err;
 		if (!call_left(call->end))

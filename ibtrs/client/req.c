@@ -116,8 +116,7 @@ static int req_send(struct ibtrs_clt *clt, struct ibtrs_clt_req *req, u32 gen,
 	return err;
 }
 
-int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
-			     struct ibtrs_clt_plug *plug)
+int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io, struct ibtrs_clt_plug *plug)
 {
 	struct ibtrs_clt_slots *s = &clt->slots;
 	struct ibtrs_clt_req *req;
@@ -135,12 +134,6 @@ int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
 	if (unlikely(err))
 		ibtrs_clt_req_give(req, IBTRS_CLT_REQ_IDLE);
 	return err;
-}
-EXPORT_SYMBOL_GPL(ibtrs_clt_submit_plugged);
-
-int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io)
-{
-	return ibtrs_clt_submit_plugged(clt, io, NULL);
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_submit);
 

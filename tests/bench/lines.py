@@ -54,7 +54,7 @@ COPIES = ("memcpy", "copy_user", "brd_do_bvec", "_copy_to_iter", "_copy_from_ite
 ROCE = ("rdma_rxe", "ib_core")
 ROCE_CALLS = ("_raw_read_lock_irqsave", "__ip_select_ident")
 # Where a request first touches what belongs to its slot.
-HOMES = {"client": ("ibtrs_clt_submit_plugged", "ibtrs_client"),
+HOMES = {"client": ("ibtrs_clt_submit", "ibtrs_client"),
          "server": ("op_decode", "ibtrs_server")}
 REFERENCE = bench.REPO / "tests/bench/lines.json"
 # what own lines may have more: looks that come by the clock, per I/O more of them on a busy host

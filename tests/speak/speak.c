@@ -114,7 +114,7 @@ static int speak_post(u32 slot, bool write, u32 hdr, u32 len)
 		.done		= speak_done,
 	};
 	reinit_completion(&answered);
-	err = ibtrs_clt_submit(clt, &io);	/* the answer may be there before this returns */
+	err = ibtrs_clt_submit(clt, &io, NULL);	/* the answer may be there before this returns */
 	if (err)
 		return err;
 	lost = !wait_for_completion_timeout(&answered, msecs_to_jiffies(SPEAK_MS));

@@ -212,17 +212,6 @@ void ibtrs_clt_slot_give(struct ibtrs_clt *clt, u32 slot);
  */
 void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot);
 
-/**
- * ibtrs_clt_submit() - send a request
- *
- * Any context that may not sleep, softirq included. The connection is chosen by the current CPU.
- *
- * Return: 0: ibtrs owns @io until done(). Else nothing was posted and the caller still owns it:
- * -ENOTCONN (no path up), -EAGAIN (no room in the send queue, or out of memory: try again soon),
- * -EMSGSIZE, -EINVAL, -EBUSY (the slot has a request already).
- */
-int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io);
-
 /*
  * Requests that wait to be posted together. The submitter keeps it on its stack; only ibtrs touches
  * the fields.
@@ -242,12 +231,18 @@ struct ibtrs_clt_plug {
  */
 void ibtrs_clt_plug(struct ibtrs_clt_plug *plug);
 void ibtrs_clt_unplug(struct ibtrs_clt_plug *plug);
-/*
- * Like ibtrs_clt_submit(), but collects the request in @plug. If it returns 0, ibtrs owns the
- * request, even if it is not posted yet. With @plug NULL it does the same as ibtrs_clt_submit().
+
+/**
+ * ibtrs_clt_submit() - send a request
+ * @plug: collects the request; NULL: it is posted at once
+ *
+ * Any context that may not sleep, softirq included. The connection is chosen by the current CPU.
+ *
+ * Return: 0: ibtrs owns @io until done(). Else nothing was posted and the caller still owns it:
+ * -ENOTCONN (no path up), -EAGAIN (no room in the send queue, or out of memory: try again soon),
+ * -EMSGSIZE, -EINVAL, -EBUSY (the slot has a request already).
  */
-int ibtrs_clt_submit_plugged(struct ibtrs_clt *clt, struct ibtrs_clt_io *io,
-			     struct ibtrs_clt_plug *plug);
+int ibtrs_clt_submit(struct ibtrs_clt *clt, struct ibtrs_clt_io *io, struct ibtrs_clt_plug *plug);
 
 /*
  * Harvest completions of polled connection @index (0 .. nr_poll_conns-1) of every path. Returns how
