@@ -219,13 +219,9 @@ static int cm_established(struct ibtrs_clt_conn *conn, const struct rdma_conn_pa
 		return -EKEYREJECTED;
 	}
 	if (!conn->c.cid) {
-		path->limits.queue_depth = rsp.queue_depth;
-		path->limits.max_io_size = rsp.max_io_size;
-		path->limits.max_hdr_size = rsp.max_hdr_size;
-		path->limits.chunk_size = rsp.max_io_size + rsp.max_hdr_size;
+		path->limits = rsp.limits;
 		path->limits.fence = rsp.ext & IBTRS_EXT_FENCE;
-		path->limits.new_rkey = rsp.new_rkey;
-		path->off_bits = ibtrs_imm_off_bits(rsp.queue_depth);
+		path->off_bits = ibtrs_imm_off_bits(rsp.limits.queue_depth);
 		path->ext = rsp.ext;
 		path->may_create = true;
 		if (rsp.ext)

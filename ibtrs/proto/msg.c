@@ -101,10 +101,10 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 		w->err = cpu_to_le16((u16)ibtrs_errno_said(m->err));
 		return;
 	}
-	w->queue_depth = cpu_to_le16(m->queue_depth);
-	w->max_io_size = cpu_to_le32(m->max_io_size);
-	w->max_hdr_size = cpu_to_le32(m->max_hdr_size);
-	if (m->new_rkey)
+	w->queue_depth = cpu_to_le16((u16)m->limits.queue_depth);
+	w->max_io_size = cpu_to_le32(m->limits.max_io_size);
+	w->max_hdr_size = cpu_to_le32(m->limits.max_hdr_size);
+	if (m->limits.new_rkey)
 		w->flags = cpu_to_le32(IBTRS_RSP_F_NEW_RKEY);
 	if (m->ext & IBTRS_EXT_KNOWN) {
 		w->ext_features = cpu_to_le32(m->ext & IBTRS_EXT_KNOWN);
@@ -113,10 +113,8 @@ void ibtrs_msg_conn_rsp_encode(struct ibtrs_wire_conn_rsp *w, const struct ibtrs
 }
 
 /* E-34, E-35: can this client work with the numbers that the server announces? */
-static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char **why)
+static int conn_rsp_check(const struct ibtrs_limits *m, u32 flags, const char **why)
 {
-	u32 chunk;
-
 	if (!m->queue_depth)
 		return refuse(why, "server announces a queue depth of 0", -EPROTO);
 	if (m->max_hdr_size < HDR_MIN || m->max_hdr_size > IBTRS_MAX_HDR)
@@ -124,9 +122,9 @@ static int conn_rsp_check(const struct ibtrs_conn_rsp *m, u32 flags, const char 
 			      -EPROTO);
 	if (m->max_io_size < IO_MIN)
 		return refuse(why, "server announces a maximum I/O size below 4096", -EPROTO);
-	if (check_add_overflow(m->max_io_size, m->max_hdr_size, &chunk))
+	if (m->chunk_size < m->max_io_size)
 		return refuse(why, "server announces an impossible chunk size", -EPROTO);
-	if (ibtrs_bits(m->queue_depth) + ibtrs_bits(chunk) > IBTRS_IMM_PAYLOAD_BITS)
+	if (ibtrs_bits(m->queue_depth) + ibtrs_bits(m->chunk_size) > IBTRS_IMM_PAYLOAD_BITS)
 		return refuse(why,
 			      "queue depth and chunk size of the server do not fit the immediate",
 			      -EPROTO);
@@ -171,13 +169,14 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
 	if (m->err)
 		return refuse(why, "server accepted the connection and reported an error at once",
 			      -ECONNRESET);
-	m->queue_depth = le16_to_cpu(w.queue_depth);
-	m->max_io_size = le32_to_cpu(w.max_io_size);
-	m->max_hdr_size = le32_to_cpu(w.max_hdr_size);
-	m->new_rkey = le32_to_cpu(w.flags) & IBTRS_RSP_F_NEW_RKEY;
+	m->limits.queue_depth = le16_to_cpu(w.queue_depth);
+	m->limits.max_io_size = le32_to_cpu(w.max_io_size);
+	m->limits.max_hdr_size = le32_to_cpu(w.max_hdr_size);
+	m->limits.chunk_size = m->limits.max_io_size + m->limits.max_hdr_size;
+	m->limits.new_rkey = le32_to_cpu(w.flags) & IBTRS_RSP_F_NEW_RKEY;
 	if (!memcmp(w.ext_magic, rsp_ext_magic, sizeof(w.ext_magic)))
 		m->ext = le32_to_cpu(w.ext_features) & IBTRS_EXT_KNOWN;
-	return cid0 ? conn_rsp_check(m, le32_to_cpu(w.flags), why) : 0;
+	return cid0 ? conn_rsp_check(&m->limits, le32_to_cpu(w.flags), why) : 0;
 }
 
 /**

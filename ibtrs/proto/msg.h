@@ -19,16 +19,6 @@ struct ibtrs_conn_req {
 	u8 session_uuid[IBTRS_UUID_LEN];
 };
 
-struct ibtrs_conn_rsp {
-	/* 0 or negative errno; the fields below count only when 0 */
-	int err;
-	u16 queue_depth;
-	u32 max_io_size;
-	u32 max_hdr_size;
-	bool new_rkey;
-	u32 ext;			/* accepted, known bits only */
-};
-
 /*
  * Negotiated numbers of a path, from the CONN_RSP of cid 0; everything below is checked against
  * them.
@@ -39,7 +29,13 @@ struct ibtrs_limits {
 	u32 max_hdr_size;
 	u32 chunk_size;			/* max_io_size + max_hdr_size */
 	bool fence;			/* headers carry tokens */
-	bool new_rkey;			/* client: answers may carry new keys of chunks */
+	bool new_rkey;			/* answers to requests may carry new keys of chunks */
+};
+
+struct ibtrs_conn_rsp {
+	int err;			/* 0 or negative errno; the rest counts only when 0 */
+	u32 ext;			/* accepted, known bits only */
+	struct ibtrs_limits limits;	/* fence is the caller's: it depends on what was offered */
 };
 
 struct ibtrs_desc {

@@ -79,7 +79,7 @@ static int chunk_make_mrs(struct ibtrs_srv_path *path, struct scatterlist *sgl, 
 	*why = "the RDMA device has no page size that divides the chunk";
 	if (!page)
 		return -EOPNOTSUPP;
-	mrs = path->new_rkey ?
+	mrs = path->limits.new_rkey ?
 		      nr :
 		      ibtrs_chunkmap_mr_count(nr, path->dev->ib->attrs.max_fast_reg_page_list_len /
 							  (path->chunks->size / page));
@@ -110,7 +110,7 @@ static int chunk_make_rkeys(struct ibtrs_srv_path *path)
 {
 	size_t size = path->limits.queue_depth * sizeof(struct ibtrs_wire_rkey_rsp);
 
-	if (!path->new_rkey)
+	if (!path->limits.new_rkey)
 		return 0;
 	return ibtrs_iu_init(&path->rkeys, path->dev->ib, size, DMA_TO_DEVICE, chunk_rkey_sent);
 }

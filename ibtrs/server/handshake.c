@@ -138,13 +138,7 @@ static int hs_reply_accept(struct ibtrs_srv_conn *conn, const void *req)
 {
 	struct ibtrs_srv_path *path = conn->path;
 	struct ibtrs_wire_conn_rsp wire;
-	struct ibtrs_conn_rsp rsp = {
-		.queue_depth	= path->limits.queue_depth,
-		.max_io_size	= path->limits.max_io_size,
-		.max_hdr_size	= path->limits.max_hdr_size,
-		.new_rkey	= path->new_rkey,
-		.ext		= path->ext,
-	};
+	const struct ibtrs_conn_rsp rsp = { .ext = path->ext, .limits = path->limits };
 	struct rdma_conn_param param = {
 		.private_data		= &wire,
 		.private_data_len	= sizeof(wire),

@@ -41,7 +41,7 @@ static void op_init(struct ibtrs_srv_path *path, u32 slot)
 	x->path = path;
 	x->slot = slot;
 	x->dma = path->mrs.dma[slot];
-	if (path->new_rkey)
+	if (path->limits.new_rkey)
 		x->mr = path->mrs.mr[slot];
 	x->inv_cqe.done = ibtrs_srv_reply_inv_done;
 	INIT_WORK(&x->work, op_parked_work);
@@ -243,7 +243,7 @@ static bool op_admit(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *conn, u32 o
 		     struct ibtrs_srv_opx **old)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-	bool invalidated = conn->path->new_rkey;
+	bool invalidated = conn->path->limits.new_rkey;
 
 	guard(spinlock_irq)(&s->lock);
 	if (unlikely(x->busy != invalidated))
@@ -280,7 +280,7 @@ static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *c
 {
 	struct ibtrs_srv_path *path = conn->path;
 
-	if (!path->new_rkey && !ibtrs_srv_op_take(x)) {
+	if (!path->limits.new_rkey && !ibtrs_srv_op_take(x)) {
 		ibtrs_srv_path_close(path, "the client used a slot whose request was not answered");
 		return;
 	}
@@ -299,7 +299,7 @@ static noinline void op_nonsense(struct ibtrs_srv_opx *x, struct ibtrs_srv_path 
 				 const char *why)
 {
 	ibtrs_srv_path_close(path, why);
-	if (path->new_rkey)
+	if (path->limits.new_rkey)
 		ibtrs_srv_op_drop(x);
 }
 
@@ -363,7 +363,7 @@ void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off)
 {
 	struct ibtrs_srv_opx *x = ibtrs_srv_op_at(conn->path, slot);
 
-	if (likely(!conn->path->new_rkey)) {
+	if (likely(!conn->path->limits.new_rkey)) {
 		op_decode(x, conn, off);
 		return;
 	}

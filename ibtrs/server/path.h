@@ -94,7 +94,6 @@ struct ibtrs_srv_path {
 	/* hot, constant while connected */
 	/* enum ibtrs_srv_path_state; ibtrs_srv_path_close() begins the end */
 	int state;
-	bool new_rkey;
 	u8 ext;
 	unsigned int off_bits;
 	struct ibtrs_limits limits;

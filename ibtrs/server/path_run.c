@@ -248,7 +248,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	ibtrs_addr_pair_format(addr, path->name, sizeof(path->name));
 	memcpy(path->uuid, req->path_uuid, sizeof(path->uuid));
 	path->ext = req->ext;
-	path->new_rkey = p->always_invalidate;
+	path->limits.new_rkey = p->always_invalidate;
 	path->limits.queue_depth = p->queue_depth;
 	path->limits.chunk_size = p->chunk_size;
 	path->limits.max_hdr_size = IBTRS_HDR_SIZE;

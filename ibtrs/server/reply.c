@@ -230,7 +230,7 @@ static int reply_local_inv(struct ibtrs_srv_opx *x)
 
 static int reply_post(struct ibtrs_srv_opx *x)
 {
-	if (likely(!x->path->new_rkey))
+	if (likely(!x->path->limits.new_rkey))
 		return reply_plain(x);
 	return x->invalidating ? reply_local_inv(x) : reply_rekey(x);
 }

@@ -218,12 +218,7 @@ static void admit_refuse(struct ibtrs_srv_conn *conn, int err, u32 ext, const ch
 static void admit_accept(struct ibtrs_srv_conn *conn, const struct ibtrs_srv_path *path,
 			 const void *req)
 {
-	const struct ibtrs_conn_rsp rsp = {
-		.queue_depth	= (u16)path->limits.queue_depth,
-		.max_io_size	= path->limits.max_io_size,
-		.max_hdr_size	= path->limits.max_hdr_size,
-		.ext		= path->session->ext,
-	};
+	const struct ibtrs_conn_rsp rsp = { .ext = path->session->ext, .limits = path->limits };
 	struct ibtrs_wire_conn_rsp w;
 
 	ibtrs_msg_conn_rsp_encode(&w, &rsp);

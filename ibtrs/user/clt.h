@@ -94,7 +94,6 @@ struct ibtrs_clt_path {
 	struct ibtrs_regions regions;
 	u8 *trial;
 	u32 untried;
-	bool new_rkey;
 	u32 ext;
 	u32 life;
 	struct ibtrs_retry retry;

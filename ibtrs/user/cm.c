@@ -343,15 +343,9 @@ static int cm_first(struct ibtrs_clt_path *path, const struct ibtrs_conn_rsp *rs
 	int err;
 
 	ibtrs_clt_path_note(path, IBTRS_RETRY_EV_ANSWERED);
-	path->new_rkey = rsp->new_rkey;
 	path->ext = rsp->ext;
-	path->limits = (struct ibtrs_limits){
-		.queue_depth	= rsp->queue_depth,
-		.max_io_size	= rsp->max_io_size,
-		.max_hdr_size	= rsp->max_hdr_size,
-		.chunk_size	= rsp->max_io_size + rsp->max_hdr_size,
-		.fence		= path->ext & IBTRS_EXT_FENCE,
-	};
+	path->limits = rsp->limits;
+	path->limits.fence = path->ext & IBTRS_EXT_FENCE;
 	err = ibtrs_clt_grant(path->clt, path, why);
 	if (err)
 		return err;
@@ -385,7 +379,7 @@ static int cm_accepted(struct ibtrs_clt_conn *conn, const struct ibtrs_wc *wc, c
 			return err;
 	}
 	*why = "the server's answers to the connections of the path contradict each other";
-	if (conn->cid && (rsp.new_rkey != path->new_rkey || rsp.ext != path->ext))
+	if (conn->cid && (rsp.limits.new_rkey != path->limits.new_rkey || rsp.ext != path->ext))
 		return -EPROTO;
 	for (i = 0; i < path->clt->nr_qs; i++)
 		if (!path->conns[i] || !path->conns[i]->accepted)

@@ -220,7 +220,7 @@ static void q_answer(struct ibtrs_q *q, struct ibtrs_req *req, int err, u32 byte
 		conn->qp->verbs->conceal(conn->qp, req->slot - q->first,
 					 err ? NULL : io->data, io->len);
 	/* L17: our server sends the data with the answer, unless it must bring a new key. */
-	if (read && !err && path->limits.fence && !path->new_rkey && byte_len != io->len)
+	if (read && !err && path->limits.fence && !path->limits.new_rkey && byte_len != io->len)
 		err = -EIO;
 	if (!path->limits.fence || !ibtrs_fence_is_behind(err)) {
 		q_end(q, req, err);
@@ -241,6 +241,7 @@ static const char *q_rx_rsp(struct ibtrs_q *q, struct ibtrs_clt_conn *conn,
 	struct ibtrs_clt_path *path = conn->path;
 	u32 slot = ibtrs_imm_rsp_slot(wc->imm);
 	int err = ibtrs_imm_rsp_err(wc->imm);
+	bool new_rkey = path->limits.new_rkey;
 	struct ibtrs_req *req;
 	const char *why;
 
@@ -253,9 +254,9 @@ static const char *q_rx_rsp(struct ibtrs_q *q, struct ibtrs_clt_conn *conn,
 		return "an answer came to a request that was not sent";
 	if (err == -ESTALE && path->limits.fence)
 		return "the server treats a current request as stale";
-	if (path->new_rkey != (wc->op == IBTRS_FRAME_SEND_IMM))
-		return path->new_rkey ? "an answer without a new key" : "an answer with a payload";
-	if (path->new_rkey &&
+	if (new_rkey != (wc->op == IBTRS_FRAME_SEND_IMM))
+		return new_rkey ? "an answer without a new key" : "an answer with a payload";
+	if (new_rkey &&
 	    ibtrs_msg_rkey_decode(wc->data, wc->len, slot, &path->map[slot].rkey, &why))
 		return why;
 	q_answer(q, req, err, wc->op == IBTRS_FRAME_WRITE_IMM ? wc->len : 0);

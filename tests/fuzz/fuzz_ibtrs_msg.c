@@ -44,11 +44,12 @@ static void conn_rsp(const u8 *buf, size_t len, bool reject, bool cid0)
 	REQUIRE(reject ? m.err < 0 && m.err >= -IBTRS_ERRNO_MAX : m.err == 0);
 	REQUIRE(!(m.ext & ~(u32)IBTRS_EXT_KNOWN));
 	if (cid0 && !reject) {
-		u64 chunk = (u64)m.max_io_size + m.max_hdr_size;
+		const struct ibtrs_limits *l = &m.limits;
+		u64 chunk = (u64)l->max_io_size + l->max_hdr_size;
 
-		REQUIRE(m.queue_depth && m.max_io_size >= 4096 && m.max_hdr_size >= 288 &&
-			m.max_hdr_size <= IBTRS_MAX_HDR);
-		REQUIRE(ibtrs_bits(chunk) + ibtrs_bits(m.queue_depth) <= 28);
+		REQUIRE(l->queue_depth && l->max_io_size >= 4096 && l->max_hdr_size >= 288 &&
+			l->max_hdr_size <= IBTRS_MAX_HDR && l->chunk_size == chunk);
+		REQUIRE(ibtrs_bits(chunk) + ibtrs_bits(l->queue_depth) <= 28);
 	}
 	memset(&w, 0xff, sizeof(w));
 	ibtrs_msg_conn_rsp_encode(&w, &m);

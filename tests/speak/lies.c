@@ -487,9 +487,10 @@ static int lies_build(struct lies_conn *l)
 static int lies_accept(struct lies_conn *l, const void *req)
 {
 	/* More slots are to fit an immediate beside their chunks. */
-	struct ibtrs_conn_rsp rsp = { .queue_depth = depth,
-				      .max_io_size = depth > DEPTH ? SZ_4K : IO_SIZE,
-				      .max_hdr_size = HDR_SIZE, .new_rkey = chance(4) };
+	struct ibtrs_conn_rsp rsp = { .limits = { .queue_depth = depth,
+						  .max_io_size = depth > DEPTH ? SZ_4K : IO_SIZE,
+						  .max_hdr_size = HDR_SIZE,
+						  .new_rkey = chance(4) } };
 	u8 priv[sizeof(struct ibtrs_wire_conn_refused)] = {};
 	struct rdma_conn_param param = { .private_data = priv, .rnr_retry_count = 7 };
 	u32 len = sizeof(struct ibtrs_wire_conn_rsp);

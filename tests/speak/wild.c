@@ -226,11 +226,8 @@ static int wild_half(struct wild_path *p, u16 nr)
 	if (err || !first)
 		return err ?: -ENOTCONN;
 	err = ibtrs_msg_conn_rsp_decode(first->s.priv, first->s.priv_len, false, true, &rsp, &why);
-	p->limits = (struct ibtrs_limits){ .queue_depth = rsp.queue_depth,
-					   .max_io_size = rsp.max_io_size,
-					   .max_hdr_size = rsp.max_hdr_size,
-					   .chunk_size = rsp.max_io_size + rsp.max_hdr_size,
-					   .fence = true };
+	p->limits = rsp.limits;
+	p->limits.fence = true;
 	return err;
 }
 

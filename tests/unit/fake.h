@@ -135,8 +135,9 @@ __attribute__((unused))
 static struct ibtrs_conn_rsp grant(bool new_rkey, uint32_t ext)
 {
 	return (struct ibtrs_conn_rsp){
-		.queue_depth = QD, .max_io_size = IO, .max_hdr_size = 4096, .new_rkey = new_rkey,
 		.ext = ext,
+		.limits = { .queue_depth = QD, .max_io_size = IO, .max_hdr_size = 4096,
+			    .new_rkey = new_rkey },
 	};
 }
 

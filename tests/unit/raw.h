@@ -124,8 +124,8 @@ static bool raw_path_up(struct raw_path *p, struct ibtrs_srv *srv, uint8_t ext, 
 	rsp = (const void *)p->r.data;
 	p->key = le32_to_cpu(rsp->desc[0].rkey);
 	p->life = le32_to_cpu(rsp->life);
-	p->chunk = p->rsp.max_io_size + p->rsp.max_hdr_size;
-	p->off_bits = ibtrs_imm_off_bits(p->rsp.queue_depth);
+	p->chunk = p->rsp.limits.chunk_size;
+	p->off_bits = ibtrs_imm_off_bits(p->rsp.limits.queue_depth);
 	/* its heart beats at once */
 	CHECK_EQ(raw_recv(&p->r), 1);
 	CHECK_EQ(p->r.f.imm, 0x80000000);

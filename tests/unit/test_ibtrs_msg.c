@@ -141,8 +141,9 @@ UNIT_TEST(conn_rsp_bytes)
 	} errs[] = { { -104, 0xff98 }, { -6, 0xfffa }, { -511, 0xfe01 }, { -512, 0xff98 },
 		     { 7, 0xff98 }, { -100000, 0xff98 } };
 	struct ibtrs_conn_rsp m = {
-		.queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096,
-		.new_rkey = true, .ext = 3,
+		.ext = 3,
+		.limits = { .queue_depth = 512, .max_io_size = 126976, .max_hdr_size = 4096,
+			    .new_rkey = true },
 	};
 	struct ibtrs_wire_conn_rsp w;
 	u8 want[56];
@@ -153,7 +154,7 @@ UNIT_TEST(conn_rsp_bytes)
 
 	UNIT_ROW("nothing accepted: RTRS 2.0 to the byte");
 	m.ext = 0xffffffe0;
-	m.new_rkey = false;
+	m.limits.new_rkey = false;
 	memset(&w, 0xff, sizeof(w));
 	ibtrs_msg_conn_rsp_encode(&w, &m);
 	memcpy(want, golden_rsp, 16);
@@ -163,7 +164,7 @@ UNIT_TEST(conn_rsp_bytes)
 	for (size_t i = 0; i < ARRAY_SIZE(errs); i++) {
 		UNIT_ROW("reject with %d says nothing else", errs[i].err);
 		m.ext = 3;
-		m.new_rkey = true;
+		m.limits.new_rkey = true;
 		m.err = errs[i].err;
 		memset(&w, 0xff, sizeof(w));
 		ibtrs_msg_conn_rsp_encode(&w, &m);
@@ -257,10 +258,10 @@ UNIT_TEST(conn_rsp_accept_table)
 			memcpy(&io, buf + 8, 4);
 			memcpy(&hdr, buf + 12, 4);
 			CHECK_EQ(m.err, 0);
-			CHECK_EQ(m.queue_depth, le16_to_cpu(qd));
-			CHECK_EQ(m.max_io_size, le32_to_cpu(io));
-			CHECK_EQ(m.max_hdr_size, le32_to_cpu(hdr));
-			CHECK_EQ(m.new_rkey, rows[i].new_rkey);
+			CHECK_EQ(m.limits.queue_depth, le16_to_cpu(qd));
+			CHECK_EQ(m.limits.max_io_size, le32_to_cpu(io));
+			CHECK_EQ(m.limits.max_hdr_size, le32_to_cpu(hdr));
+			CHECK_EQ(m.limits.new_rkey, rows[i].new_rkey);
 			CHECK_EQ(m.ext, rows[i].ext);
 		}
 		free(buf);

@@ -164,6 +164,7 @@ UNIT_TEST(a_read_delivers_all_its_data)
 /* The answer to a request of which a part is still to be sent must not give its memory back. */
 UNIT_TEST(an_answer_that_is_too_early)
 {
+	struct ibtrs_conn_rsp small = grant(false, 0);
 	struct ibtrs_io *p, *done;
 	struct fake f;
 
@@ -173,10 +174,7 @@ UNIT_TEST(an_answer_that_is_too_early)
 	/* once more, with a send buffer that is too small for a request */
 	fake_open(&f);
 	f.small = 1;
-	if (!CHECK(fake_accept(&f, 0, &(struct ibtrs_conn_rsp){
-			.queue_depth = QD, .max_io_size = IO, .max_hdr_size = 4096 })) ||
-	    !CHECK(fake_accept(&f, 1, &(struct ibtrs_conn_rsp){
-			.queue_depth = QD, .max_io_size = IO, .max_hdr_size = 4096 })))
+	if (!CHECK(fake_accept(&f, 0, &small)) || !CHECK(fake_accept(&f, 1, &small)))
 		return;
 	CHECK_EQ(raw_recv(&f.conn[0]), 1);
 	fake_info_rsp(&f, QD, CHUNK, 0);
@@ -258,7 +256,7 @@ UNIT_TEST(behind_for_ever)
 UNIT_TEST(grants_that_are_refused)
 {
 	static const struct {
-		struct ibtrs_conn_rsp rsp;
+		struct ibtrs_limits limits;
 		uint16_t sg_cnt;
 		uint32_t len, cut;
 		const char *why;
@@ -280,10 +278,12 @@ UNIT_TEST(grants_that_are_refused)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibtrs_conn_rsp rsp = { .limits = rows[i].limits };
+
 		UNIT_ROW("%s", rows[i].why);
 		fake_open(&f);
-		if (CHECK(fake_accept(&f, 0, &rows[i].rsp)) && rows[i].sg_cnt &&
-		    CHECK(fake_accept(&f, 1, &rows[i].rsp))) {
+		if (CHECK(fake_accept(&f, 0, &rsp)) && rows[i].sg_cnt &&
+		    CHECK(fake_accept(&f, 1, &rsp))) {
 			CHECK_EQ(raw_recv(&f.conn[0]), 1);
 			fake_info_rsp(&f, rows[i].sg_cnt, rows[i].len, rows[i].cut);
 		}

@@ -336,7 +336,7 @@ UNIT_TEST(servers_without_the_key)
 	};
 	struct ibtrs_ctx_opts co = { .size = sizeof(co), .now_ms = clock_now };
 	const struct ibtrs_conn_rsp conn_rsp = {
-		.queue_depth = 16, .max_io_size = 8192, .max_hdr_size = 4096,
+		.limits = { .queue_depth = 16, .max_io_size = 8192, .max_hdr_size = 4096 },
 		.ext = IBTRS_EXT_FENCE | IBTRS_EXT_AUTH,
 	};
 	struct ibtrs_keys keys = { .nr = 1 };
