@@ -30,16 +30,12 @@
 static int cm_scope(const struct ibtrs_addr *a)
 {
 	struct net_device *dev;
-	int ifindex;
 
 	if (!a->scope[0])
 		return 0;
-	dev = dev_get_by_name(&init_net, a->scope);
-	if (!dev)
-		return -ENODEV;
-	ifindex = dev->ifindex;
-	dev_put(dev);
-	return ifindex;
+	guard(rcu)();
+	dev = dev_get_by_name_rcu(&init_net, a->scope);
+	return dev ? dev->ifindex : -ENODEV;
 }
 
 static int cm_sockaddr(const struct ibtrs_addr *a, u16 port, bool src, struct sockaddr_storage *ss)

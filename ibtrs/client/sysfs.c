@@ -165,7 +165,7 @@ static struct ibtrs_clt_path *path_of(struct kobject *kobj)
 static int path_want_one(const struct kobj_attribute *attr, struct ibtrs_clt_path *path,
 			 const char *buf, size_t count)
 {
-	if (ibtrs_admin_is_one(buf, count))
+	if (sysfs_streq(buf, "1"))
 		return 0;
 	sysfs_refuse(path->clt, path, attr->attr.name, buf, count, "1 is expected");
 	return -EINVAL;

@@ -282,14 +282,6 @@ int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr)
 }
 EXPORT_SYMBOL_GPL(ibtrs_conn_post_empty);
 
-int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge *sge)
-{
-	struct ib_recv_wr wr = { .wr_cqe = cqe, .sg_list = sge, .num_sge = 1 };
-
-	return ib_post_recv(c->qp, &wr, NULL);
-}
-EXPORT_SYMBOL_GPL(ibtrs_conn_post_recv);
-
 int ibtrs_probe_look(struct ibtrs_probe *p, struct ibtrs_conn *c, bool waits, bool seen,
 		     u32 patience, const char **why)
 {
@@ -367,9 +359,10 @@ static struct ib_sge iu_sge(const struct ibtrs_iu *iu, const struct ibtrs_dev *d
 int ibtrs_iu_post_recv(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev)
 {
 	struct ib_sge sge = iu_sge(iu, dev);
+	struct ib_recv_wr wr = { .wr_cqe = &iu->cqe, .sg_list = &sge, .num_sge = 1 };
 
 	ibtrs_iu_sync_dev(iu);
-	return ibtrs_conn_post_recv(c, &iu->cqe, &sge);
+	return ib_post_recv(c->qp, &wr, NULL);
 }
 
 int ibtrs_iu_send(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev, u32 len)
@@ -398,8 +391,6 @@ void ibtrs_conn_addr(struct ibtrs_addr *a, const struct sockaddr_storage *ss, st
 	case AF_INET6:
 		a->kind = IBTRS_ADDR_IP6;
 		memcpy(a->raw, &in6->sin6_addr, sizeof(a->raw));
-		if (!in6->sin6_scope_id)
-			break;
 		dev = dev_get_by_index(net, in6->sin6_scope_id);
 		if (dev) {
 			strscpy(a->scope, dev->name, sizeof(a->scope));

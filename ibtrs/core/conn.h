@@ -149,7 +149,6 @@ static inline int ibtrs_conn_wc_err(const struct ib_wc *wc)
 
 /* Post @nr zero-length receives with one cqe. */
 int ibtrs_conn_post_empty(struct ibtrs_conn *c, struct ib_cqe *cqe, u32 nr);
-int ibtrs_conn_post_recv(struct ibtrs_conn *c, struct ib_cqe *cqe, struct ib_sge *sge);
 
 /**
  * struct ibtrs_probe - notices a send queue that died without a completion (decision 16)
@@ -200,7 +199,7 @@ int ibtrs_iu_init(struct ibtrs_iu *iu, struct ib_device *ib, u32 size, enum dma_
 void ibtrs_iu_free(struct ibtrs_iu *iu);	/* idempotent */
 void ibtrs_iu_sync_cpu(struct ibtrs_iu *iu);
 void ibtrs_iu_sync_dev(struct ibtrs_iu *iu);
-/* Posts the whole buffer as a receive on @c. Any context. Return: as ibtrs_conn_post_recv(). */
+/* Posts the whole buffer as a receive on @c. Any context. Return: 0 or an errno. */
 int ibtrs_iu_post_recv(struct ibtrs_iu *iu, struct ibtrs_conn *c, const struct ibtrs_dev *dev);
 /*
  * Sends the first @len bytes on @c as one signalled SEND, which takes one credit; its completion

@@ -47,7 +47,7 @@ static struct ibtrs_srv_path *path_of(struct kobject *kobj)
 static int path_want_one(const struct kobj_attribute *attr, const struct ibtrs_srv_path *path,
 			 const char *buf, size_t count)
 {
-	if (ibtrs_admin_is_one(buf, count))
+	if (sysfs_streq(buf, "1"))
 		return 0;
 	IBTRS_ADMIN_REFUSE(buf, count, "1 is expected", "%s: %s", path->name, attr->attr.name);
 	return -EINVAL;

@@ -92,8 +92,9 @@ static int stranger_hear(struct stranger_conn *s)
 	struct ib_sge sge = { .addr = s->in.dma,
 			      .length = STRANGER_ROOM,
 			      .lkey = s->dev->pd->local_dma_lkey };
+	struct ib_recv_wr wr = { .wr_cqe = &s->heard, .sg_list = &sge, .num_sge = 1 };
 
-	return ibtrs_conn_post_recv(&s->c, &s->heard, &sge);
+	return ib_post_recv(s->c.qp, &wr, NULL);
 }
 
 /* always_invalidate: the new key of a slot's chunk. Others may overwrite it meanwhile. */

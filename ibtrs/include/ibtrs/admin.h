@@ -67,12 +67,6 @@ static ssize_t _name##_show(struct kobject *kobj, struct kobj_attribute *attr, c
 	pr_err_ratelimited(_fmt ": '%*pE' refused: %s\n", __VA_ARGS__,			\
 			   (int)min_t(size_t, _count, 40), _buf, _why)
 
-/* Is a text that was written "1"? */
-static inline bool ibtrs_admin_is_one(const char *buf, size_t count)
-{
-	return buf[0] == '1' && (count == 1 || (count == 2 && buf[1] == '\n'));
-}
-
 /* show() of a file to which 1 is written. */
 ssize_t ibtrs_admin_usage_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf);
 ssize_t ibtrs_admin_show_addr(char *buf, const struct ibtrs_addr *addr);
