@@ -34,7 +34,6 @@ struct ibtrs_clt_conn {
 	const void *last;
 	struct ibtrs_probe probe;
 	struct ibtrs_iu *rxbufs;	/* with NEW_RKEY only */
-	u32 nr_rxbufs;
 	bool polled;
 	/* bit 0: a task polls the CQ; so messages are handled one after another, in order */
 	unsigned long polling;

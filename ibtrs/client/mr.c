@@ -104,10 +104,10 @@ int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path)
 	m->reg_cqe.done = mr_reg_done;
 	m->hdr_dma = kvcalloc(s->nr_hdrs, sizeof(*m->hdr_dma), GFP_KERNEL);
 	m->bounce_dma = kvcalloc(s->depth, sizeof(*m->bounce_dma), GFP_KERNEL);
-	m->bounce = kcalloc(m->nr_bounce, sizeof(*m->bounce), GFP_KERNEL);
-	m->slot = kvcalloc(s->depth, sizeof(*m->slot), GFP_KERNEL);
-	if (!m->hdr_dma || !m->bounce_dma || !m->bounce || !m->slot)
+	m->bounce = kvcalloc(m->nr_bounce + s->depth, sizeof(*m->bounce), GFP_KERNEL);
+	if (!m->hdr_dma || !m->bounce_dma || !m->bounce)
 		return -ENOMEM;
+	m->slot = m->bounce + m->nr_bounce;
 	err = mr_map_buffers(path);
 	err = err ?: mr_alloc_list(m->bounce, m->nr_bounce, path->dev->pd, m->per_mr);
 	err = err ?: mr_alloc_list(m->slot, s->depth, path->dev->pd, path->clt->max_segments);
@@ -147,10 +147,7 @@ void ibtrs_clt_mr_free(struct ibtrs_clt_path *path)
 	struct ibtrs_clt_mrs *m = &path->mrs;
 	u32 i;
 
-	for (i = 0; m->slot && i < s->depth; i++)
-		if (m->slot[i])
-			ib_dereg_mr(m->slot[i]);
-	for (i = 0; m->bounce && i < m->nr_bounce; i++)
+	for (i = 0; m->bounce && i < m->nr_bounce + s->depth; i++)
 		if (m->bounce[i])
 			ib_dereg_mr(m->bounce[i]);
 	for (i = 0; m->bounce_dma && i < s->depth; i++)
@@ -160,8 +157,7 @@ void ibtrs_clt_mr_free(struct ibtrs_clt_path *path)
 	for (i = 0; m->hdr_dma && i < s->nr_hdrs; i++)
 		if (m->hdr_dma[i])
 			ib_dma_unmap_single(path->dev->ib, m->hdr_dma[i], PAGE_SIZE, DMA_TO_DEVICE);
-	kvfree(m->slot);
-	kfree(m->bounce);
+	kvfree(m->bounce);
 	kvfree(m->bounce_dma);
 	kvfree(m->hdr_dma);
 	memset(m, 0, sizeof(*m));

@@ -19,7 +19,7 @@ struct ibtrs_clt_req;
 /**
  * struct ibtrs_clt_mrs - set while the path connects
  * @bounce: permanent MRs, each for the bounce buffers of @per_mr slots
- * @slot: one MR for each slot
+ * @slot: one MR for each slot, behind @bounce in the same array
  */
 struct ibtrs_clt_mrs {
 	struct ib_mr **bounce;

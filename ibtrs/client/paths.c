@@ -56,8 +56,7 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 	return path;
 }
 
-/* Take @path off the list if its stage is @stage. Return: as ibtrs_clt_paths_claim(). */
-static int paths_take_off(struct ibtrs_clt_path *path, enum ibtrs_clt_path_stage stage)
+int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path, enum ibtrs_clt_path_stage stage)
 {
 	struct ibtrs_clt *clt = path->clt;
 
@@ -73,11 +72,6 @@ static int paths_take_off(struct ibtrs_clt_path *path, enum ibtrs_clt_path_stage
 	clt->nr_paths--;
 	clt->loose |= path->loose;
 	return 0;
-}
-
-int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path)
-{
-	return paths_take_off(path, IBTRS_CLT_PATH_MEMBER);
 }
 
 static void paths_remove_work(struct work_struct *work)
@@ -117,7 +111,7 @@ int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *add
 		else if (path->stage == IBTRS_CLT_PATH_STARTING)
 			WRITE_ONCE(path->stage, IBTRS_CLT_PATH_MEMBER);
 	}
-	if (err && !paths_take_off(path, IBTRS_CLT_PATH_STARTING))
+	if (err && !ibtrs_clt_paths_claim(path, IBTRS_CLT_PATH_STARTING))
 		ibtrs_clt_paths_remove(path);
 	return err;
 }

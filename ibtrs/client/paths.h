@@ -3,10 +3,7 @@
 #ifndef IBTRS_CLIENT_PATHS_H
 #define IBTRS_CLIENT_PATHS_H
 
-#include <ibtrs/addr.h>
-
-struct ibtrs_clt;
-struct ibtrs_clt_path;
+#include "ibtrs/client/path.h"
 
 /*
  * Create a path and put it on the list, not connected. It cannot be removed while it is starting.
@@ -18,12 +15,12 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 /* add_path of sysfs. Errors as above, or of connecting. Waits for the first attempt, killable. */
 int ibtrs_clt_paths_add(struct ibtrs_clt *clt, const struct ibtrs_addr_pair *addr);
 /*
- * Claim a path in order to remove it. 0: the caller removes it, alone; it is off clt->paths, and a
- * closing session waits until ibtrs_clt_paths_remove() has ended.
+ * Claim a path that is in @stage in order to remove it. 0: the caller removes it, alone; it is off
+ * clt->paths, and a closing session waits until ibtrs_clt_paths_remove() has ended.
  * -ENODEV: another task removes it, or the session is closing and removes all that are left.
  * -EBUSY: open or add_path still waits for its first attempt.
  */
-int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path);
+int ibtrs_clt_paths_claim(struct ibtrs_clt_path *path, enum ibtrs_clt_path_stage stage);
 /*
  * Closes and destroys a claimed path. Waits for that, unless the task is killed: then a work does
  * the rest. remove_path of sysfs must have left the attribute that it was called through

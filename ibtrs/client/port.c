@@ -57,26 +57,14 @@ void ibtrs_clt_port_unwatch(struct ibtrs_clt_path *path)
 	path->port.handler.device = NULL;
 }
 
-static bool port_ask(const struct ibtrs_clt_path *path, bool (*what)(const struct net_device *dev))
+/* Is @bit set in the state of the interface? No, if there is none. */
+static bool port_is(const struct ibtrs_clt_path *path, enum netdev_state_t bit)
 {
-	int ifindex = READ_ONCE(path->port.ifindex);
 	struct net_device *dev;
 
-	if (!ifindex)
-		return false;
 	guard(rcu)();
-	dev = dev_get_by_index_rcu(&init_net, ifindex);
-	return dev && what(dev);
-}
-
-static bool port_is_dark(const struct net_device *dev)
-{
-	return !netif_carrier_ok(dev);
-}
-
-static bool port_has_untold_news(const struct net_device *dev)
-{
-	return test_bit(__LINK_STATE_LINKWATCH_PENDING, &dev->state);
+	dev = dev_get_by_index_rcu(&init_net, READ_ONCE(path->port.ifindex));
+	return dev && test_bit(bit, &dev->state);
 }
 
 /*
@@ -89,17 +77,17 @@ void ibtrs_clt_port_settle(struct ibtrs_clt_path *path)
 {
 	unsigned int ms;
 
-	for (ms = 0; ms < PORT_SETTLE_MS && port_ask(path, port_has_untold_news);
+	for (ms = 0; ms < PORT_SETTLE_MS && port_is(path, __LINK_STATE_LINKWATCH_PENDING);
 	     ms += PORT_SETTLE_STEP_MS)
 		msleep(PORT_SETTLE_STEP_MS);
 	/* The kernel frees the packets when it releases its lock, just after the report. */
-	if (ms || port_ask(path, port_is_dark))
+	if (ms || port_is(path, __LINK_STATE_NOCARRIER))
 		msleep(PORT_SETTLE_STEP_MS);
 }
 
 static void port_look(struct ibtrs_clt_path *path)
 {
-	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP && port_ask(path, port_is_dark))
+	if (ibtrs_clt_path_state(path) == IBTRS_PATH_UP && port_is(path, __LINK_STATE_NOCARRIER))
 		port_lost(path);
 }
 

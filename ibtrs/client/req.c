@@ -218,7 +218,6 @@ void ibtrs_clt_req_again_work(struct work_struct *work)
 			continue;
 		atomic_dec(&clt->nr_parked);
 		if (req_send(clt, req, req->io->gen, NULL)) {
-			WRITE_ONCE(req->conn, NULL);
 			ibtrs_clt_req_note_loss(req->io);
 			ibtrs_clt_req_end(req, -ECONNRESET);
 		}

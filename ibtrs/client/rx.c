@@ -23,12 +23,11 @@ u32 ibtrs_clt_rx_depth(const struct ibtrs_clt_conn *conn)
 	return conn->c.cid ? 2 * conn->path->limits.queue_depth + RX_SLACK : RX_SERVICE;
 }
 
-static void rx_give_back(struct ibtrs_clt_conn *conn, u32 nr)
+static void rx_give_back(struct ibtrs_clt_conn *conn)
 {
 	int err;
 
-	conn->recv_due += nr;
-	if (conn->recv_due < RX_SLACK)
+	if (++conn->recv_due < RX_SLACK)
 		return;
 	err = ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, conn->recv_due);
 	if (unlikely(err))
@@ -103,7 +102,7 @@ void ibtrs_clt_rx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		why = "unexpected message";
 	if (unlikely(why))
 		ibtrs_clt_path_fail(conn->path, -EPROTO, why);
-	rx_give_back(conn, 1);
+	rx_give_back(conn);
 }
 
 static void rx_buf_post(struct ibtrs_clt_conn *conn, struct ibtrs_iu *iu)
@@ -154,7 +153,6 @@ static int rx_start_bufs(struct ibtrs_clt_conn *conn, u32 nr)
 	conn->rxbufs = kvcalloc(nr, sizeof(*conn->rxbufs), GFP_KERNEL);
 	if (!conn->rxbufs)
 		return -ENOMEM;
-	conn->nr_rxbufs = nr;
 	for (i = 0; i < nr; i++) {
 		err = ibtrs_iu_init(&conn->rxbufs[i], conn->path->dev->ib,
 				    sizeof(struct ibtrs_wire_rkey_rsp), DMA_FROM_DEVICE,
@@ -180,7 +178,7 @@ void ibtrs_clt_rx_stop(struct ibtrs_clt_conn *conn)
 {
 	u32 i;
 
-	for (i = 0; conn->rxbufs && i < conn->nr_rxbufs; i++)
+	for (i = 0; conn->rxbufs && i < ibtrs_clt_rx_depth(conn); i++)
 		ibtrs_iu_free(&conn->rxbufs[i]);
 	kvfree(conn->rxbufs);
 	conn->rxbufs = NULL;

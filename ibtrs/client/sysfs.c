@@ -225,7 +225,7 @@ static ssize_t remove_path_store(struct kobject *kobj, struct kobj_attribute *at
 
 	err = path_want_one(attr, path, buf, count);
 	err = err ?: ibtrs_clt_path_close(path, true);
-	err = err ?: ibtrs_clt_paths_claim(path);
+	err = err ?: ibtrs_clt_paths_claim(path, IBTRS_CLT_PATH_MEMBER);
 	if (err)
 		return err;
 	kn = sysfs_break_active_protection(kobj, &attr->attr);
