@@ -88,7 +88,7 @@ struct ibtrs_clt_path {
 	struct ibtrs_clt_mrs mrs;
 	struct ibtrs_clt_trial trial;
 	struct ibtrs_hb hb;
-	struct delayed_work probe;	/* probe.c: once per heartbeat interval while it is up */
+	struct delayed_work probe;	/* once per heartbeat interval while it is up */
 	struct ibtrs_clt_stats stats;
 	struct ibtrs_clt_path_sysfs sysfs;
 };

@@ -18,6 +18,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
+#include "ibtrs/client/answer.h"
 #include "ibtrs/client/dirs.h"
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
@@ -92,6 +93,91 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);
 	memalloc_noio_restore(noio);
 }
+
+/* ---- probes ---- */
+
+/*
+ * Decision 16: a send queue can die without a completion (soft-RoCE after a retransmitted REG_MR),
+ * and the heartbeat does not detect it, because it uses the service connection. To the client a
+ * dead queue looks like a slow disk, for ever.
+ *
+ * So once per heartbeat interval each connection with requests in flight, whose send queue has
+ * completed nothing since the last check, gets a probe: a signalled zero-byte RDMA write, which the
+ * peer's software never sees. If the probe completes, the disk is slow. If it does not complete
+ * within hb_misses intervals plus the time that the data in flight need, the path fails; its drain
+ * then moves the requests. At most one probe per connection is in flight. A send queue that has no
+ * room for a probe counts as silent.
+ *
+ * The completions of a polled connection are seen only when a task polls, and no task has to: the
+ * check polls first.
+ *
+ * The same work detects that a path has become marginal, or is not marginal any more.
+ *
+ * The completion of a probe comes before the drain ends or not at all. The check is stopped before
+ * the drain, so no probe is posted after the drain has begun.
+ */
+
+static void probe_check(struct ibtrs_clt_path *path, struct ibtrs_clt_conn *conn)
+{
+	u32 out = ibtrs_clt_conn_inflight(conn);
+	u32 patience = ibtrs_sqwatch_patience(path->clt->opts.hb_misses,
+					      (u64)out * path->limits.max_io_size);
+	const char *why;
+	int err;
+
+	err = ibtrs_probe_look(&conn->probe, &conn->c, out, false, patience, &why);
+	if (err < 0)
+		ibtrs_clt_path_fail(path, err, why);
+}
+
+static void probe_work(struct work_struct *work)
+{
+	struct ibtrs_clt_path *path =
+		container_of(to_delayed_work(work), struct ibtrs_clt_path, probe);
+	bool wary = ibtrs_clt_path_ask(path, ibtrs_retry_marginal);
+	u32 cid;
+
+	/* Write only a change: requests read `wary`, and a write takes the line from their CPUs. */
+	if (wary != READ_ONCE(path->stats.wary))
+		WRITE_ONCE(path->stats.wary, wary);
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		if (path->conns[cid].polled) {
+			guard(rcu)();
+			ibtrs_clt_conn_poll(&path->conns[cid]);
+		}
+		probe_check(path, &path->conns[cid]);
+	}
+	queue_delayed_work(path->clt->wq, &path->probe,
+			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
+}
+
+static void probe_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ibtrs_clt_conn *conn = container_of(wc->wr_cqe, struct ibtrs_clt_conn, probe.cqe);
+
+	if (unlikely(ibtrs_clt_wc_failed(conn, wc)))
+		return;
+	ibtrs_conn_credit(&conn->c, 1);
+	WRITE_ONCE(conn->probe.out, false);
+}
+
+static void probe_start(struct ibtrs_clt_path *path)
+{
+	u32 cid;
+
+	for (cid = 0; cid < path->nr_conns; cid++) {
+		struct ibtrs_probe *probe = &path->conns[cid].probe;
+
+		probe->cqe.done = probe_done;
+		probe->seen = true;
+		probe->out = false;
+		probe->watch.silent = 0;
+	}
+	queue_delayed_work(path->clt->wq, &path->probe,
+			   msecs_to_jiffies(path->clt->opts.hb_interval_ms));
+}
+
+/* ---- events ---- */
 
 static bool path_no_interface(const struct ibtrs_clt_path *path, int err)
 {
@@ -173,7 +259,7 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 	if (step.actions & IBTRS_PATH_DO_UP) {
 		ibtrs_hb_start(&path->hb, &path->conns[0].c, path->clt->opts.hb_interval_ms,
 			       path->clt->opts.hb_misses);
-		ibtrs_clt_probe_start(path);
+		probe_start(path);
 		WRITE_ONCE(path->stats.wary, ibtrs_clt_path_ask(path, ibtrs_retry_marginal));
 		err = ibtrs_clt_link_path_up(path);
 		if (err)
@@ -233,7 +319,6 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	err = path->conns ? ibtrs_clt_stats_init(&path->stats) : -ENOMEM;
 	if (err)
 		goto free;
-	ibtrs_clt_probe_init(path);
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		mutex_init(&path->conns[cid].lock);
 		path->conns[cid].dead = true;
@@ -246,6 +331,7 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
 	INIT_WORK(&path->work, path_work);
 	INIT_WORK(&path->drain, path_drain);
 	INIT_DELAYED_WORK(&path->timer, path_timer);
+	INIT_DELAYED_WORK(&path->probe, probe_work);
 	ibtrs_clt_handshake_init(path);
 	path->trial.slot = -1;	/* the first attempt may end before the trial is prepared */
 	ibtrs_hb_init(&path->hb, clt->wq, path_hb_fail);

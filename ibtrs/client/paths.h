@@ -39,9 +39,4 @@ struct ibtrs_clt_path *ibtrs_clt_path_create(struct ibtrs_clt *clt,
  */
 void ibtrs_clt_path_destroy(struct ibtrs_clt_path *path);
 
-/* probe.c: notices a connection whose send queue died without a completion (decision 16) */
-
-void ibtrs_clt_probe_init(struct ibtrs_clt_path *path);		/* once per path object */
-void ibtrs_clt_probe_start(struct ibtrs_clt_path *path);	/* path work, the path is up */
-
 #endif
