@@ -20,7 +20,6 @@
  * Locking: open_lock is taken before lock, and session->lock before lock. Under dev->lock memory is
  * allocated NOIO, because memory may be reclaimed by writing to this very disk.
  */
-#include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/trace.h"
@@ -270,13 +269,9 @@ static bool dev_step(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 bool ibnbd_clt_dev_post(struct ibnbd_clt_dev *dev, enum ibnbd_dev_event ev,
 			const struct ibnbd_clt_grant *g)
 {
-	unsigned int noio = memalloc_noio_save();
-	bool taken;
-
 	lockdep_assert_held(&dev->lock);
-	taken = dev_step(dev, ev, g);
-	memalloc_noio_restore(noio);
-	return taken;
+	guard(noio)();
+	return dev_step(dev, ev, g);
 }
 
 /*

@@ -25,7 +25,6 @@
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include "ibnbd/client/disk.h"
@@ -313,11 +312,12 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 	char state[32], writers[32], reason[sizeof("IBNBD_REASON=") + IBNBD_CLT_REASON_LEN],
 		*env[] = { state, reason, NULL }, *resize[] = { "RESIZE=1", NULL },
 		*writer[] = { writers, NULL };
-	unsigned int noio = memalloc_noio_save(), due;
 	struct kobject *kobj;
 	enum kobject_action action;
+	unsigned int due;
 	bool ro;
 
+	guard(noio)();
 	mutex_lock(&dev->lock);
 	kobj = &disk_to_dev(dev->disk)->kobj;
 	due = dev->uevent_due;
@@ -345,7 +345,6 @@ void ibnbd_clt_disk_uevent_work(struct work_struct *work)
 		kobject_uevent_env(kobj, KOBJ_CHANGE, writer);
 	if (due & IBNBD_CLT_DUE_STATE)
 		kobject_uevent_env(kobj, action, env);
-	memalloc_noio_restore(noio);
 }
 
 void ibnbd_clt_disk_uevent(struct ibnbd_clt_dev *dev, enum kobject_action action)
@@ -429,17 +428,14 @@ int ibnbd_clt_disk_alloc(struct ibnbd_clt_dev *dev)
 	const struct ibnbd_clt_grant *g = &dev->grant;
 	struct cx_limits cx;
 	struct gendisk *disk;
-	unsigned int noio;
 
 	lockdep_assert_held(&dev->lock);
 	disk_limits(g, &cx);
-	noio = memalloc_noio_save();
+	guard(noio)();
 	disk = cx_alloc_disk(&dev->sess->set, &cx, dev);
-	if (!IS_ERR(disk))
-		set_disk_ro(disk, disk_read_only(dev, g));
-	memalloc_noio_restore(noio);
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
+	set_disk_ro(disk, disk_read_only(dev, g));
 	disk->fops = &disk_ops;
 	disk->private_data = dev->number;
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "ibnbd%d", dev->index);

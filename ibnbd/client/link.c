@@ -12,7 +12,6 @@
  * whose I/O waits meanwhile give up by their own timers (hold=).
  */
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/link.h"
@@ -273,11 +272,11 @@ static void link_work_fn(struct work_struct *work)
 {
 	struct ibnbd_clt_session *s =
 		container_of(to_delayed_work(work), struct ibnbd_clt_session, link_work);
-	unsigned int noio = memalloc_noio_save();
 	unsigned long news;
 	bool up;
 	u32 gen;
 
+	guard(noio)();
 	ibtrs_clt_news_fault(s->clt);
 	spin_lock_irq(&s->ev_lock);
 	news = s->news;
@@ -294,7 +293,6 @@ static void link_work_fn(struct work_struct *work)
 		link_reopen(s, gen);
 	if (up && news & BIT(IBTRS_CLT_LINK_REPLAY))
 		link_tell_all(s, IBNBD_CLT_NEWS_REPLAY);
-	memalloc_noio_restore(noio);
 }
 
 void ibnbd_clt_link_init(struct ibnbd_clt_session *s)

@@ -17,7 +17,6 @@
  */
 #include <linux/delay.h>
 #include <linux/module.h>
-#include <linux/sched/mm.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
 #include "ibnbd/client/link.h"
@@ -121,8 +120,8 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev =
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, sweep_work);
-	unsigned int noio = memalloc_noio_save();
 
+	guard(noio)();
 	guard(mutex)(&dev->lock);
 	if (dev->state == IBNBD_DEV_OPEN)
 		ibnbd_clt_dev_replay(dev);
@@ -131,7 +130,6 @@ void ibnbd_clt_recover_sweep_work(struct work_struct *work)
 	else if (dev->state == IBNBD_DEV_FAILED || dev->state == IBNBD_DEV_FENCED)
 		if (ibnbd_clt_inflight_abort(dev))
 			queue_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, IBNBD_CLT_SWEEP);
-	memalloc_noio_restore(noio);
 }
 
 static void recover_revoked(struct ibnbd_clt_dev *dev)
@@ -187,9 +185,9 @@ static void recover_close(struct ibnbd_clt_dev *dev)
 void ibnbd_clt_recover_work(struct work_struct *work)
 {
 	struct ibnbd_clt_dev *dev = container_of(to_delayed_work(work), struct ibnbd_clt_dev, work);
-	unsigned int noio = memalloc_noio_save();
 	unsigned long news = xchg(&dev->news, 0);
 
+	guard(noio)();
 	/* Too soon after the last one: RESIZED is handled later. */
 	if (news & BIT(IBNBD_CLT_NEWS_RESIZED) && !ibnbd_clt_dev_takes_resized(dev)) {
 		news &= ~BIT(IBNBD_CLT_NEWS_RESIZED);
@@ -215,7 +213,6 @@ void ibnbd_clt_recover_work(struct work_struct *work)
 		mod_delayed_work(ibnbd_clt_dev_wq, &dev->sweep_work, 0);
 	if (news & (BIT(IBNBD_CLT_NEWS_OPEN) | BIT(IBNBD_CLT_NEWS_RESIZED)))
 		ibnbd_clt_open_again(dev, news & BIT(IBNBD_CLT_NEWS_RESIZED));
-	memalloc_noio_restore(noio);
 }
 
 /* ---- the removal ---- */

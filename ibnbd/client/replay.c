@@ -20,7 +20,6 @@
  * should have covered may be lost, and the next flush would succeed: so the kept writes are sent
  * again. If the flush behind a replay fails, the device is fenced.
  */
-#include <linux/sched/mm.h>
 #include "ibnbd/client/open.h"
 #include "ibnbd/client/unflushed.h"
 #include "ibnbd/proto/msg_io.h"
@@ -74,13 +73,13 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 	struct ibnbd_clt_dev *dev =
 		container_of(to_delayed_work(work), struct ibnbd_clt_dev, flush_work);
 	struct ibnbd_clt_pool *pool = dev->sess->pool;
-	unsigned int noio = memalloc_noio_save();
 	struct ibnbd_clt_op op;
 	bool open, answered;
 	u32 id, gen;
 	u8 version;
 	int err;
 
+	guard(noio)();
 	mutex_lock(&dev->lock);
 	open = dev->state == IBNBD_DEV_OPEN && dev->keeps == IBNBD_CLT_KEEPS_DATA;
 	id = dev->device_id;
@@ -88,7 +87,7 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 	version = dev->version;
 	mutex_unlock(&dev->lock);
 	if (!open || (ibnbd_kept_empty(&dev->kept) && !READ_ONCE(dev->kept.gap)))
-		goto out;
+		return;
 	if (atomic_inc_return(&pool->flushes) > REPLAY_FLUSHES) {
 		queue_delayed_work(ibnbd_clt_dev_wq, &dev->flush_work, REPLAY_AGAIN);
 	} else {
@@ -97,8 +96,6 @@ void ibnbd_clt_replay_flush_work(struct work_struct *work)
 			replay_flushed(dev, &op, id, gen, err);
 	}
 	atomic_dec(&pool->flushes);
-out:
-	memalloc_noio_restore(noio);
 }
 
 /* ---- the way back ---- */

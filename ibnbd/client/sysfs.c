@@ -14,7 +14,6 @@
 #include <linux/device.h>
 #include <linux/kernfs.h>
 #include <linux/module.h>
-#include <linux/sched/mm.h>
 #include <ibtrs/admin.h>
 #include "ibnbd/client/dev_state.h"
 #include "ibnbd/client/disk.h"
@@ -128,7 +127,6 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 			    size_t count)
 {
 	struct ibnbd_clt_dev *dev = sysfs_dev(d);
-	unsigned int noio;
 	u64 sectors;
 	int err;
 
@@ -149,9 +147,8 @@ static ssize_t resize_store(struct device *d, struct device_attribute *attr, con
 	/* From now on the disk may hold data, so another disk must not take its place. */
 	if (!dev->grant.rsp.nsectors)
 		dev->grant.rsp.nsectors = sectors;
-	noio = memalloc_noio_save();
+	guard(noio)();
 	ibnbd_clt_disk_set_capacity(dev, sectors);
-	memalloc_noio_restore(noio);
 	return count;
 }
 IBTRS_ADMIN_ATTR_RW(resize);

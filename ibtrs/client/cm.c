@@ -322,16 +322,15 @@ static bool cm_fault(const struct ibtrs_clt_path *path, int *err, const char **w
 static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct ibtrs_clt_conn *conn = id->context;
-	unsigned int noio = memalloc_noio_save();
 	const char *why = NULL;
 	int err = 0;
 
+	guard(noio)();
 	scoped_guard(mutex, &conn->lock)
 		if (!conn->dead && !cm_fault(conn->path, &err, &why))
 			err = cm_event(conn, ev, &why);
 	if (err)
 		ibtrs_clt_path_fail(conn->path, err, why);
-	memalloc_noio_restore(noio);
 	return 0;
 }
 

@@ -27,7 +27,6 @@
  * needs names_lock. The directories of paths send none.
  */
 #include <linux/kobject.h>
-#include <linux/sched/mm.h>
 #include <linux/wait_bit.h>
 #include <rdma/rdma_cm.h>
 #include <ibtrs/admin.h>
@@ -45,7 +44,6 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_sysfs *s = &clt->sysfs;
 	struct device *dev;
-	unsigned int noio;
 
 	guard(mutex)(&sessions_lock);
 	dev = class_find_device_by_name(dirs_class, clt->name);
@@ -54,10 +52,9 @@ int ibtrs_clt_dirs_session_add(struct ibtrs_clt *clt)
 		return -EEXIST;
 	}
 	/* sessions_lock keeps port.c from looking at paths: do not wait for I/O. */
-	noio = memalloc_noio_save();
-	dev = device_create_with_groups(dirs_class, NULL, MKDEV(0, 0), clt,
-					ibtrs_clt_sysfs_session_groups, "%s", clt->name);
-	memalloc_noio_restore(noio);
+	scoped_guard(noio)
+		dev = device_create_with_groups(dirs_class, NULL, MKDEV(0, 0), clt,
+						ibtrs_clt_sysfs_session_groups, "%s", clt->name);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	s->paths = kobject_create_and_add("paths", &dev->kobj);
@@ -135,8 +132,7 @@ int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path)
 	struct ibtrs_addr_pair addr = path->addr;
 	struct ibtrs_clt_path_dir *dir;
 	char name[IBTRS_PATH_STR_MAX];
-	unsigned int noio;
-	int err;
+	int err = -EEXIST;
 
 	spin_lock_init(&s->lock);
 	s->named = memchr_inv(addr.src.raw, 0, sizeof(addr.src.raw));
@@ -152,14 +148,11 @@ int ibtrs_clt_dirs_path_add(struct ibtrs_clt_path *path)
 	kobject_init(&dir->kobj, &path_ktype);
 	s->dir = dir;
 
-	mutex_lock(&names_lock);
-	noio = memalloc_noio_save();
-	if (path_name_taken(paths, name))
-		err = -EEXIST;
-	else
-		err = kobject_add(&dir->kobj, paths, "%s", name);
-	memalloc_noio_restore(noio);
-	mutex_unlock(&names_lock);
+	scoped_guard(mutex, &names_lock) {
+		guard(noio)();
+		if (!path_name_taken(paths, name))
+			err = kobject_add(&dir->kobj, paths, "%s", name);
+	}
 	if (err) {
 		s->dir = NULL;
 		kobject_put(&dir->kobj);
@@ -184,16 +177,14 @@ static void path_rename(struct ibtrs_clt_path *path, const struct ibtrs_addr *sr
 {
 	struct ibtrs_addr_pair addr = { .src = *src, .dst = path->addr.dst };
 	char name[IBTRS_PATH_STR_MAX];
-	unsigned int noio;
 	int err = 0;
 
 	ibtrs_addr_pair_format(&addr, name, sizeof(name));
-	mutex_lock(&names_lock);
-	noio = memalloc_noio_save();
-	if (path->sysfs.dir)
-		err = kobject_rename(&path->sysfs.dir->kobj, name);
-	memalloc_noio_restore(noio);
-	mutex_unlock(&names_lock);
+	scoped_guard(mutex, &names_lock) {
+		guard(noio)();
+		if (path->sysfs.dir)
+			err = kobject_rename(&path->sysfs.dir->kobj, name);
+	}
 	if (err == -EEXIST)
 		pr_warn("ibtrs %s: %s goes the same way as path %s\n", path->clt->name, path->name,
 			name);

@@ -7,7 +7,6 @@
  * arrives, not when the answer has been handled. All failures are ibtrs_clt_path_fail(). Nothing
  * here runs after ibtrs_clt_handshake_stop().
  */
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
@@ -146,10 +145,10 @@ static void hs_tried(struct ibtrs_clt_path *path)
 static void hs_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, hs.work);
-	unsigned int noio = memalloc_noio_save();
 	const char *why = NULL;
 	int err = 0;
 
+	guard(noio)();
 	if (test_and_clear_bit(IBTRS_CLT_HS_AUTH_STEP, &path->hs.todo))
 		err = hs_auth(path, &why);
 	if (!err && test_and_clear_bit(IBTRS_CLT_HS_CID0, &path->hs.todo))
@@ -162,7 +161,6 @@ static void hs_work(struct work_struct *work)
 		hs_tried(path);
 	if (err)
 		ibtrs_clt_path_fail(path, err, why);
-	memalloc_noio_restore(noio);
 }
 
 static void hs_deadline(struct work_struct *work)

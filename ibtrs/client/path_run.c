@@ -15,7 +15,6 @@
  * drain.
  */
 #include <linux/random.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include "ibtrs/client/answer.h"
@@ -77,8 +76,8 @@ static void path_timer(struct work_struct *work)
 static void path_drain(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, drain);
-	unsigned int noio = memalloc_noio_save();
 
+	guard(noio)();
 	ibtrs_clt_handshake_stop(path);
 	ibtrs_hb_stop(&path->hb);
 	cancel_delayed_work_sync(&path->probe);
@@ -91,7 +90,6 @@ static void path_drain(struct work_struct *work)
 	ibtrs_clt_handshake_free(path);
 	ibtrs_clt_cm_release(path);
 	ibtrs_clt_path_post(path, IBTRS_PATH_EV_DRAINED, 0, NULL);
-	memalloc_noio_restore(noio);
 }
 
 /* ---- probes ---- */
@@ -278,10 +276,10 @@ static void path_step(struct ibtrs_clt_path *path, enum ibtrs_path_event ev)
 static void path_work(struct work_struct *work)
 {
 	struct ibtrs_clt_path *path = container_of(work, struct ibtrs_clt_path, work);
-	unsigned int noio = memalloc_noio_save();
 	bool pending = false;
 	int ev;
 
+	guard(noio)();
 	for (ev = 0; ev < IBTRS_PATH_EVENTS; ev++) {
 		scoped_guard(spinlock_irqsave, &path->reason_lock)
 			pending = test_and_clear_bit(ev, &path->events);
@@ -294,7 +292,6 @@ static void path_work(struct work_struct *work)
 		path_step(path, ev);
 		ev = -1;	/* look again from the first event in the order of precedence */
 	}
-	memalloc_noio_restore(noio);
 }
 
 static void path_hb_fail(struct ibtrs_hb *hb, int err, const char *why)

@@ -11,7 +11,6 @@
  * Failure: if a task is killed while its path closes, a work removes the path, and a closing
  * session waits for that work.
  */
-#include <linux/sched/mm.h>
 #include <linux/wait_bit.h>
 #include "ibtrs/client/paths.h"
 #include "ibtrs/client/session.h"
@@ -31,11 +30,10 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 					     const struct ibtrs_addr_pair *addr, bool opening)
 {
 	struct ibtrs_clt_path *path;
-	unsigned int noio;
 
 	guard(mutex)(&clt->lock);
 	/* A path that breaks takes this lock, and I/O may wait for that path. */
-	noio = memalloc_noio_save();
+	guard(noio)();
 	clt->last_error[0] = 0;
 	if (clt->closing)
 		path = ERR_PTR(-ENODEV);
@@ -52,7 +50,6 @@ struct ibtrs_clt_path *ibtrs_clt_paths_start(struct ibtrs_clt *clt,
 		list_add_tail(&path->entry, &clt->paths);
 		clt->nr_paths++;
 	}
-	memalloc_noio_restore(noio);
 	return path;
 }
 

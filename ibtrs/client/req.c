@@ -12,7 +12,6 @@
  * a part was posted, the path fails, and its drain moves the request to another path or parks it. A
  * request that was ever posted is never given back (law L1).
  */
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ibtrs/client/answer.h"
 #include "ibtrs/client/mr.h"
@@ -208,9 +207,9 @@ void ibtrs_clt_req_again_work(struct work_struct *work)
 {
 	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, again);
 	struct ibtrs_clt_slots *s = &clt->slots;
-	unsigned int noio = memalloc_noio_save();
 	u32 i;
 
+	guard(noio)();
 	for (i = s->nr_user; i < s->depth; i++) {
 		struct ibtrs_clt_req *req = &s->reqs[i];
 
@@ -223,7 +222,6 @@ void ibtrs_clt_req_again_work(struct work_struct *work)
 		}
 	}
 	ibtrs_clt_link_parked(clt);
-	memalloc_noio_restore(noio);
 }
 
 /*

@@ -17,12 +17,20 @@
 #define IBTRS_CLT_H
 
 #include <linux/scatterlist.h>
+#include <linux/sched/mm.h>
 #include <linux/types.h>
 #include <ibtrs/addr.h>
 #include <ibtrs/dir.h>
 #include <ibtrs/key.h>
 
 struct ibtrs_clt;
+
+/*
+ * guard(noio)() is for code that brings a path or a disk back: its allocations do not start I/O,
+ * which could wait for that path or disk.
+ */
+DEFINE_LOCK_GUARD_0(noio, _T->flags = memalloc_noio_save(), memalloc_noio_restore(_T->flags),
+		    unsigned int flags)
 
 enum ibtrs_clt_link_ev {
 	/* the last path is gone: submit returns -ENOTCONN, posted requests will be parked */
