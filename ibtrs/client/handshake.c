@@ -8,6 +8,7 @@
  * here runs after ibtrs_clt_handshake_stop().
  */
 #include <linux/slab.h>
+#include "ibtrs/client/answer.h"
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 
@@ -23,12 +24,10 @@ static const char * const hs_phase_names[] = {
 
 void ibtrs_clt_handshake_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_clt_path *path = container_of(cq->cq_context, struct ibtrs_clt_conn, c)->path;
+	struct ibtrs_clt_conn *conn = container_of(cq->cq_context, struct ibtrs_clt_conn, c);
 
-	if (wc->status == IB_WC_SUCCESS)
-		ibtrs_conn_credit(&path->conns[0].c, 1);
-	else if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_clt_path_fail(path, -ECONNRESET, ib_wc_status_msg(wc->status));
+	if (!ibtrs_clt_wc_failed(conn, wc))
+		ibtrs_conn_credit(&conn->c, 1);
 }
 
 static void hs_rsp_done(struct ib_cq *cq, struct ib_wc *wc)

@@ -50,7 +50,7 @@ void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path);
  */
 void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path);
 void ibtrs_clt_handshake_free(struct ibtrs_clt_path *path);
-/* done() of a message of the handshake that was sent on the first connection. */
+/* done() of what the handshake posts on the first connection: messages and registrations. */
 void ibtrs_clt_handshake_sent(struct ib_cq *cq, struct ib_wc *wc);
 
 #endif

@@ -16,16 +16,6 @@
 #include "ibtrs/client/mr.h"
 #include "ibtrs/client/session.h"
 
-static void mr_reg_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct ibtrs_clt_path *path = container_of(wc->wr_cqe, struct ibtrs_clt_path, mrs.reg_cqe);
-
-	if (likely(wc->status == IB_WC_SUCCESS))
-		ibtrs_conn_credit(&path->conns[0].c, 1);
-	else if (wc->status != IB_WC_WR_FLUSH_ERR)
-		ibtrs_clt_path_fail(path, -ECONNRESET, "registering memory failed");
-}
-
 static int mr_map_buffers(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_slots *s = &path->clt->slots;
@@ -101,7 +91,7 @@ int ibtrs_clt_mr_alloc(struct ibtrs_clt_path *path)
 		return err;
 	m->per_mr = min_t(u32, s->depth, path->dev->ib->attrs.max_fast_reg_page_list_len);
 	m->nr_bounce = DIV_ROUND_UP(s->depth, m->per_mr);
-	m->reg_cqe.done = mr_reg_done;
+	m->reg_cqe.done = ibtrs_clt_handshake_sent;
 	m->hdr_dma = kvcalloc(s->nr_hdrs, sizeof(*m->hdr_dma), GFP_KERNEL);
 	m->bounce_dma = kvcalloc(s->depth, sizeof(*m->bounce_dma), GFP_KERNEL);
 	m->bounce = kvcalloc(m->nr_bounce + s->depth, sizeof(*m->bounce), GFP_KERNEL);

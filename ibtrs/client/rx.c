@@ -145,11 +145,14 @@ void ibtrs_clt_rx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 		ibtrs_conn_credit(&conn->c, conn->c.sig_every);
 }
 
-static int rx_start_bufs(struct ibtrs_clt_conn *conn, u32 nr)
+int ibtrs_clt_rx_start(struct ibtrs_clt_conn *conn)
 {
-	u32 i;
+	u32 nr = ibtrs_clt_rx_depth(conn), i;
 	int err;
 
+	conn->recv_due = 0;
+	if (!conn->path->limits.new_rkey)
+		return ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, nr);
 	conn->rxbufs = kvcalloc(nr, sizeof(*conn->rxbufs), GFP_KERNEL);
 	if (!conn->rxbufs)
 		return -ENOMEM;
@@ -162,16 +165,6 @@ static int rx_start_bufs(struct ibtrs_clt_conn *conn, u32 nr)
 		rx_buf_post(conn, &conn->rxbufs[i]);
 	}
 	return 0;
-}
-
-int ibtrs_clt_rx_start(struct ibtrs_clt_conn *conn)
-{
-	u32 nr = ibtrs_clt_rx_depth(conn);
-
-	conn->recv_due = 0;
-	if (conn->path->limits.new_rkey)
-		return rx_start_bufs(conn, nr);
-	return ibtrs_conn_post_empty(&conn->c, &conn->recv_cqe, nr);
 }
 
 void ibtrs_clt_rx_stop(struct ibtrs_clt_conn *conn)

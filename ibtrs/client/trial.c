@@ -26,6 +26,7 @@
  * its next attempt goes without a trial, and the path is shown as marginal.
  */
 #include <linux/slab.h>
+#include "ibtrs/client/answer.h"
 #include "ibtrs/client/path.h"
 #include "ibtrs/client/session.h"
 #include "ibtrs/proto/imm.h"
@@ -46,18 +47,21 @@ static bool trial_echoes(const struct ibtrs_clt_path *path)
 	return path->ext & IBTRS_EXT_TRIAL;
 }
 
+/* A connection has passed the trial, if that is what proves it. */
+static void trial_proved(struct ibtrs_clt_path *path, bool by_echo)
+{
+	if (trial_echoes(path) == by_echo && atomic_dec_return(&path->trial.missing) == 0)
+		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_TRIED);
+}
+
 static void trial_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct ibtrs_clt_path *path =
-		container_of(wc->wr_cqe, struct ibtrs_clt_path, trial.buf.cqe);
+	struct ibtrs_clt_conn *conn = container_of(cq->cq_context, struct ibtrs_clt_conn, c);
 
-	if (wc->status == IB_WC_SUCCESS) {
-		ibtrs_conn_credit(cq->cq_context, 1);
-		if (!trial_echoes(path) && atomic_dec_return(&path->trial.missing) == 0)
-			ibtrs_clt_path_answered(path, IBTRS_CLT_HS_TRIED);
-	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
-		ibtrs_clt_path_fail(path, ibtrs_conn_wc_err(wc), ib_wc_status_msg(wc->status));
-	}
+	if (ibtrs_clt_wc_failed(conn, wc))
+		return;
+	ibtrs_conn_credit(&conn->c, 1);
+	trial_proved(conn->path, false);
 }
 
 static int trial_map(struct ibtrs_clt_trial *trial)
@@ -185,10 +189,7 @@ int ibtrs_clt_trial_start(struct ibtrs_clt_path *path)
 
 void ibtrs_clt_trial_answered(struct ibtrs_clt_conn *conn)
 {
-	struct ibtrs_clt_path *path = conn->path;
-
-	if (trial_echoes(path) && atomic_dec_return(&path->trial.missing) == 0)
-		ibtrs_clt_path_answered(path, IBTRS_CLT_HS_TRIED);
+	trial_proved(conn->path, true);
 }
 
 static void trial_give_slot(struct ibtrs_clt_path *path)
