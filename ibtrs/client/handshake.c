@@ -183,25 +183,20 @@ static void hs_deadline(struct work_struct *work)
 
 void ibtrs_clt_handshake_init(struct ibtrs_clt_path *path)
 {
-	spin_lock_init(&path->hs.lock);
 	INIT_WORK(&path->hs.work, hs_work);
 	INIT_DELAYED_WORK(&path->hs.deadline, hs_deadline);
 }
 
-static void hs_phase(struct ibtrs_clt_path *path, enum ibtrs_retry_phase phase)
-{
-	scoped_guard(spinlock_irqsave, &path->hs.lock)
-		WRITE_ONCE(path->hs.phase, phase);
-}
-
 void ibtrs_clt_handshake_begin(struct ibtrs_clt_path *path)
 {
-	hs_phase(path, IBTRS_RETRY_RESOLVE);
+	guard(spinlock_irqsave)(&path->reason_lock);
+	WRITE_ONCE(path->hs.phase, IBTRS_RETRY_RESOLVE);
 }
 
 void ibtrs_clt_handshake_stop(struct ibtrs_clt_path *path)
 {
-	hs_phase(path, IBTRS_RETRY_STOPPED);
+	scoped_guard(spinlock_irqsave, &path->reason_lock)
+		WRITE_ONCE(path->hs.phase, IBTRS_RETRY_STOPPED);
 	cancel_delayed_work_sync(&path->hs.deadline);
 	cancel_work_sync(&path->hs.work);
 	path->hs.todo = 0;

@@ -34,7 +34,6 @@ struct ibtrs_clt_handshake {
 	struct ibtrs_iu rsp;
 	u32 rsp_len;
 	atomic_t established;
-	spinlock_t lock;
 	unsigned long todo;
 	struct work_struct work;
 	struct delayed_work deadline;

@@ -48,7 +48,7 @@ void ibtrs_clt_path_why(struct ibtrs_clt_path *path, char *buf, size_t size)
 		scnprintf(buf, size, "%s: %s", path->name, reason);
 }
 
-int ibtrs_clt_path_error(struct ibtrs_clt_path *path)
+static int path_error(struct ibtrs_clt_path *path)
 {
 	return READ_ONCE(path->err) ?: -ECONNABORTED;
 }
@@ -90,7 +90,7 @@ struct ibtrs_retry_now ibtrs_clt_path_now(struct ibtrs_clt_path *path)
 {
 	return (struct ibtrs_retry_now){
 		.ms	= ktime_to_ms(ktime_get()),
-		.err	= ibtrs_clt_path_error(path),
+		.err	= path_error(path),
 		.gen	= ibtrs_clt_gen(path->clt),
 		.max	= READ_ONCE(path->clt->opts.max_reconnect_attempts),
 		.others	= ibtrs_clt_is_up(path->clt),
@@ -123,7 +123,7 @@ int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path)
 					READ_ONCE(path->retry.state) != IBTRS_RETRY_FIRST,
 					limit) < 0)
 		return -EINTR;
-	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : ibtrs_clt_path_error(path);
+	return ibtrs_clt_path_state(path) == IBTRS_PATH_UP ? 0 : path_error(path);
 }
 
 int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable)
@@ -208,13 +208,12 @@ void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_retry_phase ph
 {
 	u64 bytes = 2 * (u64)path->clt->nr_irq_conns * path->trial.len;
 	bool others = ibtrs_clt_is_up(path->clt);
-	u32 ms = 0;
+	u32 ms;
 
-	scoped_guard(spinlock_irqsave, &path->reason_lock)
-		ms = ibtrs_retry_patience_ms(&path->retry, phase, others, path->ext, bytes);
-	guard(spinlock_irqsave)(&path->hs.lock);
+	guard(spinlock_irqsave)(&path->reason_lock);
 	if (path->hs.phase == IBTRS_RETRY_STOPPED)
 		return;
+	ms = ibtrs_retry_patience_ms(&path->retry, phase, others, path->ext, bytes);
 	WRITE_ONCE(path->hs.phase, phase);
 	mod_delayed_work(path->clt->wq, &path->hs.deadline, msecs_to_jiffies(ms));
 }
@@ -222,19 +221,18 @@ void ibtrs_clt_path_await(struct ibtrs_clt_path *path, enum ibtrs_retry_phase ph
 void ibtrs_clt_path_hasten(struct ibtrs_clt_path *path, u32 (*limit)(const struct ibtrs_retry *r))
 {
 	struct delayed_work *deadline = &path->hs.deadline;
-	unsigned long left = 0;
+	unsigned long left;
 
-	scoped_guard(spinlock_irqsave, &path->reason_lock)
-		left = msecs_to_jiffies(limit(&path->retry));
-	scoped_guard(spinlock_irqsave, &path->hs.lock)
-		if (path->hs.phase == IBTRS_RETRY_FIRST_WORD && delayed_work_pending(deadline) &&
-		    time_after(deadline->timer.expires, jiffies + left))
-			mod_delayed_work(path->clt->wq, deadline, left);
+	guard(spinlock_irqsave)(&path->reason_lock);
+	left = msecs_to_jiffies(limit(&path->retry));
+	if (path->hs.phase == IBTRS_RETRY_FIRST_WORD && delayed_work_pending(deadline) &&
+	    time_after(deadline->timer.expires, jiffies + left))
+		mod_delayed_work(path->clt->wq, deadline, left);
 }
 
 void ibtrs_clt_path_answered(struct ibtrs_clt_path *path, enum ibtrs_clt_hs_step step)
 {
-	guard(spinlock_irqsave)(&path->hs.lock);
+	guard(spinlock_irqsave)(&path->reason_lock);
 	if (path->hs.phase == IBTRS_RETRY_STOPPED)
 		return;
 	cancel_delayed_work(&path->hs.deadline);

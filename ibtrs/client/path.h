@@ -53,7 +53,7 @@ struct ibtrs_clt_path {
 
 	/* posted from anywhere, consumed by the path work */
 	unsigned long events;
-	spinlock_t reason_lock;		/* reason, err, retry */
+	spinlock_t reason_lock;		/* reason, err, retry; hs.phase and its deadline */
 	struct ibtrs_retry retry;
 	int err;
 	char reason[IBTRS_CLT_REASON_LEN];
@@ -158,7 +158,6 @@ int ibtrs_clt_path_close(struct ibtrs_clt_path *path, bool killable);
  * -EINTR.
  */
 int ibtrs_clt_path_wait_first(struct ibtrs_clt_path *path);
-int ibtrs_clt_path_error(struct ibtrs_clt_path *path);
 /* A question of logic/retry.h about the path as it is now. Any context. */
 bool ibtrs_clt_path_ask(struct ibtrs_clt_path *path,
 			bool (*ask)(const struct ibtrs_retry *, const struct ibtrs_retry_now *));
