@@ -32,12 +32,11 @@
 static void open_limits_in(const struct ibnbd_clt_dev *dev, u64 features,
 			   struct ibnbd_limits_in *in)
 {
-	struct ibtrs_clt_attrs attrs;
+	const struct ibtrs_clt_attrs *a = &dev->sess->attrs;
 
-	ibtrs_clt_query(dev->sess->clt, &attrs);
 	*in = (struct ibnbd_limits_in){
-		.max_io_bytes	= min_t(u64, attrs.max_io_size, (u64)attrs.max_segments * SZ_4K),
-		.max_segments	= min_t(u32, attrs.max_segments, U16_MAX),
+		.max_io_bytes	= min_t(u64, a->max_io_size, (u64)a->max_segments * SZ_4K),
+		.max_segments	= min_t(u32, a->max_segments, U16_MAX),
 		.features	= features,
 		.write_zeroes	= dev->map.write_zeroes,
 		.write_cache	= dev->map.write_cache,

@@ -178,11 +178,10 @@ static int session_fits(const struct ibnbd_clt_session *s, const struct ibnbd_ma
 			-EINVAL, "session %s has polled queues and is taken by its one mapping",
 			s->name);
 	/* A mapping that names a key expects that the server has proved this key. */
-	if (ibnbd_map_given(m, IBNBD_OPT_auth) && strcmp(ibtrs_clt_auth(s->clt), m->auth))
+	if (ibnbd_map_given(m, IBNBD_OPT_auth) && strcmp(s->attrs.auth, m->auth))
 		return ibnbd_clt_refuse(
 			-EINVAL, "session %s exists, and authenticates with %s%s: auth=%s needs another session",
-			s->name, ibtrs_clt_auth(s->clt)[0] ? "key " : "no key",
-			ibtrs_clt_auth(s->clt), m->auth);
+			s->name, s->attrs.auth[0] ? "key " : "no key", s->attrs.auth, m->auth);
 	return 0;
 }
 

@@ -66,12 +66,6 @@ void ibtrs_clt_news_fault(struct ibtrs_clt *clt)
 EXPORT_SYMBOL_GPL(ibtrs_clt_news_fault);
 #endif
 
-const char *ibtrs_clt_auth(const struct ibtrs_clt *clt)
-{
-	return clt->opts.auth;
-}
-EXPORT_SYMBOL_GPL(ibtrs_clt_auth);
-
 void *ibtrs_clt_hdr(struct ibtrs_clt *clt, u32 slot)
 {
 	return clt->slots.reqs[slot].hdr;
@@ -81,13 +75,13 @@ EXPORT_SYMBOL_GPL(ibtrs_clt_hdr);
 void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs)
 {
 	*attrs = (struct ibtrs_clt_attrs){
-		.queue_depth	= clt->slots.depth,
 		.nr_slots	= clt->slots.nr_user,
 		.max_io_size	= clt->max_io_size,
 		.max_segments	= clt->max_segments,
 		.nr_irq_conns	= clt->nr_irq_conns,
 		.nr_poll_conns	= clt->opts.nr_poll_queues,
 		.numa_node	= clt->slots.node,
+		.auth		= clt->opts.auth,
 	};
 }
 EXPORT_SYMBOL_GPL(ibtrs_clt_query);

@@ -73,13 +73,13 @@ struct ibtrs_clt_opts {
  * that is granted less is refused.
  */
 struct ibtrs_clt_attrs {
-	u32 queue_depth;
 	u32 nr_slots;		/* slots 0 .. nr_slots-1 are the user's */
 	u32 max_io_size;	/* bytes of data per request */
 	u32 max_segments;	/* entries of a scatterlist, page aligned except at both ends */
 	u32 nr_irq_conns;
 	u32 nr_poll_conns;
 	int numa_node;		/* of the adapter, or NUMA_NO_NODE */
+	const char *auth;	/* name of the key that both sides proved to have; or empty */
 };
 
 /**
@@ -173,8 +173,6 @@ void ibtrs_clt_why(struct ibtrs_clt *clt, char *buf, size_t size);
 void ibtrs_clt_close(struct ibtrs_clt *clt);
 
 void ibtrs_clt_query(struct ibtrs_clt *clt, struct ibtrs_clt_attrs *attrs);
-/* Name of the key that both sides prove to have; empty: no authentication. */
-const char *ibtrs_clt_auth(const struct ibtrs_clt *clt);
 bool ibtrs_clt_is_up(struct ibtrs_clt *clt);
 /*
  * Number of the link that is up, or was up last. It changes each time a path comes up while no
