@@ -310,13 +310,11 @@ static bool cm_fault(const struct ibtrs_clt_path *path, int *err, const char **w
 {
 	struct ibtrs_fault f = ibtrs_fault_at(IBTRS_FAULT_CLT_CM, path->clt->name, path->name);
 
-	if (likely(!f.action))
-		return false;
-	*err = f.err;
-	*why = "failed on demand";
 	if (f.action == IBTRS_FAULT_DELAY)
 		msleep(f.ms);
-	return f.action != IBTRS_FAULT_DELAY;
+	*err = f.err;
+	*why = "failed on demand";
+	return f.action == IBTRS_FAULT_ERROR || f.action == IBTRS_FAULT_DROP;
 }
 
 static int cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)

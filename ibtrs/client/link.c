@@ -137,8 +137,8 @@ void ibtrs_clt_link_path_loose(struct ibtrs_clt_path *path)
 		clt->loose = true;
 }
 
-/* Paths that wait for their next attempt start it now, except @except, which may be NULL. */
-static void link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *except)
+/* Paths that wait for their next attempt start it now; the others ignore the event. */
+static void link_retry(struct ibtrs_clt *clt)
 {
 	struct ibtrs_clt_path *path;
 
@@ -147,8 +147,7 @@ static void link_retry(struct ibtrs_clt *clt, const struct ibtrs_clt_path *excep
 	if (clt->closing)
 		return;
 	list_for_each_entry(path, &clt->paths, entry)
-		if (path != except)
-			ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
+		ibtrs_clt_path_post(path, IBTRS_PATH_EV_RETRY, 0, NULL);
 }
 
 void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
@@ -165,7 +164,7 @@ void ibtrs_clt_link_path_down(struct ibtrs_clt_path *path)
 	 * (cm_may_create()): try them now.
 	 */
 	if (!n)
-		link_retry(clt, path);
+		link_retry(clt);
 	mutex_unlock(&clt->lock);
 	synchronize_rcu();
 }
@@ -182,5 +181,5 @@ void ibtrs_clt_link_retry_work(struct work_struct *work)
 	struct ibtrs_clt *clt = container_of(work, struct ibtrs_clt, want.work);
 
 	guard(mutex)(&clt->lock);
-	link_retry(clt, NULL);
+	link_retry(clt);
 }

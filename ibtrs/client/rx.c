@@ -35,13 +35,6 @@ static void rx_give_back(struct ibtrs_clt_conn *conn)
 	conn->recv_due = 0;
 }
 
-static struct ibtrs_fault rx_fault(const struct ibtrs_clt_path *path, u32 imm)
-{
-	if (ibtrs_imm_type(imm) != IBTRS_IMM_IO_RSP)
-		return (struct ibtrs_fault){};
-	return ibtrs_fault_spin(IBTRS_FAULT_CLT_COMPLETION, path->clt->name, path->name);
-}
-
 /* @payload: eight bytes with a new key for the slot's chunk, or NULL. */
 static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const void *payload)
 {
@@ -51,11 +44,11 @@ static const char *rx_imm(struct ibtrs_clt_conn *conn, struct ib_wc *wc, const v
 	const char *why;
 
 	ibtrs_hb_alive(&path->hb);
-	fault = rx_fault(path, imm);
-	if (unlikely(fault.action == IBTRS_FAULT_DROP || fault.action == IBTRS_FAULT_ERROR))
-		return fault.err ? "a completion failed on demand" : NULL;
 	switch (ibtrs_imm_type(imm)) {
 	case IBTRS_IMM_IO_RSP:
+		fault = ibtrs_fault_spin(IBTRS_FAULT_CLT_COMPLETION, path->clt->name, path->name);
+		if (unlikely(fault.action == IBTRS_FAULT_DROP || fault.action == IBTRS_FAULT_ERROR))
+			return fault.err ? "a completion failed on demand" : NULL;
 		if (payload) {
 			if (slot >= path->limits.queue_depth)
 				return "answer for a slot that does not exist";
