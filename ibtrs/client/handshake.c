@@ -84,7 +84,7 @@ static int hs_info(struct ibtrs_clt_path *path, const char **why)
 	ibtrs_clt_auth_forget(path);	/* all connections are there */
 	*why = "no memory for the connection";
 	if (path->ext & IBTRS_EXT_WORDS)
-		room = max_t(size_t, room, sizeof(struct ibtrs_wire_info_refused));
+		room = max_t(size_t, room, sizeof(struct ibtrs_wire_verdict));
 	err = ibtrs_iu_init(&hs->req, ib, sizeof(struct ibtrs_wire_info_req), DMA_TO_DEVICE,
 			    ibtrs_clt_handshake_sent);
 	err = err ?: ibtrs_iu_init(&hs->rsp, ib, room, DMA_FROM_DEVICE, hs_rsp_done);

@@ -42,7 +42,6 @@ EXPORT_SYMBOL_GPL(ibtrs_auth_req_encode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_req_decode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_rsp_encode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_proof_encode);
-EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_encode);
 EXPORT_SYMBOL_GPL(ibtrs_auth_verdict_is);
 
 EXPORT_SYMBOL_GPL(ibtrs_grant_check);
@@ -60,7 +59,7 @@ EXPORT_SYMBOL_GPL(ibtrs_msg_conn_rsp_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_rsp_decode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_refused_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_conn_refused_words);
-EXPORT_SYMBOL_GPL(ibtrs_msg_info_refused_encode);
+EXPORT_SYMBOL_GPL(ibtrs_msg_verdict_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_info_refused_decode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_info_req_encode);
 EXPORT_SYMBOL_GPL(ibtrs_msg_info_req_decode);

@@ -148,24 +148,16 @@ bool ibtrs_auth_proof_decode(const void *buf, size_t len, struct ibtrs_wire_auth
 	return true;
 }
 
-void ibtrs_auth_verdict_encode(struct ibtrs_wire_auth_verdict *w, int err, const char *text)
-{
-	memset(w, 0, sizeof(*w));
-	w->type = cpu_to_le16(IBTRS_MSG_AUTH_VERDICT);
-	w->err = cpu_to_le16(err ? (u16)-ibtrs_errno_said(err) : 0);
-	ibtrs_words_copy((char *)w->text, sizeof(w->text), text, strlen(text));
-}
-
 bool ibtrs_auth_verdict_is(const void *buf, size_t len)
 {
-	struct ibtrs_wire_auth_verdict w;
+	struct ibtrs_wire_verdict w;
 
 	return auth_take(&w, sizeof(w), buf, len, IBTRS_MSG_AUTH_VERDICT);
 }
 
 int ibtrs_auth_verdict_decode(const void *buf, size_t len, char *text)
 {
-	struct ibtrs_wire_auth_verdict w;
+	struct ibtrs_wire_verdict w;
 	u16 n;
 
 	text[0] = 0;

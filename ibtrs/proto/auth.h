@@ -40,7 +40,6 @@ void ibtrs_auth_proof_encode(struct ibtrs_wire_auth_proof *w, u16 which, const u
 /* @w->which is 0 or 1. */
 bool ibtrs_auth_proof_decode(const void *buf, size_t len, struct ibtrs_wire_auth_proof *w,
 			     const char **why);
-void ibtrs_auth_verdict_encode(struct ibtrs_wire_auth_verdict *w, int err, const char *text);
 /* Is the message a verdict? ibtrs_auth_verdict_decode() returns what it says. */
 bool ibtrs_auth_verdict_is(const void *buf, size_t len);
 /*

@@ -353,12 +353,16 @@ bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text)
 	return ibtrs_words_copy(text, IBTRS_WORDS_LEN, w.text, sizeof(w.text) - 1) > 0;
 }
 
-/* A refusal in place of INFO_RSP. @err: negative errno. @text: why, in words. */
-void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, const char *text)
+/*
+ * INFO_REFUSED, with a negative errno, or AUTH_VERDICT, where 0 lets the client in (protocol 8.6).
+ * @text: why, in words.
+ */
+void ibtrs_msg_verdict_encode(struct ibtrs_wire_verdict *w, enum ibtrs_msg_type type, int err,
+			      const char *text)
 {
 	memset(w, 0, sizeof(*w));
-	w->type = cpu_to_le16(IBTRS_MSG_INFO_REFUSED);
-	w->err = cpu_to_le16((u16)-ibtrs_errno_said(err));
+	w->type = cpu_to_le16(type);
+	w->err = cpu_to_le16(err ? (u16)-ibtrs_errno_said(err) : 0);
 	ibtrs_words_copy((char *)w->text, sizeof(w->text), text, strlen(text));
 }
 
@@ -373,7 +377,7 @@ void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, c
  */
 bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *text)
 {
-	struct ibtrs_wire_info_refused w;
+	struct ibtrs_wire_verdict w;
 
 	if (len < sizeof(w))
 		return false;

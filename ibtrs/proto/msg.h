@@ -76,7 +76,8 @@ int ibtrs_msg_conn_rsp_decode(const void *buf, size_t len, bool reject, bool cid
 size_t ibtrs_msg_conn_refused_encode(struct ibtrs_wire_conn_refused *w, int err, u8 ext,
 				     const char *text);
 bool ibtrs_msg_conn_refused_words(const void *buf, size_t len, char *text);
-void ibtrs_msg_info_refused_encode(struct ibtrs_wire_info_refused *w, int err, const char *text);
+void ibtrs_msg_verdict_encode(struct ibtrs_wire_verdict *w, enum ibtrs_msg_type type, int err,
+			      const char *text);
 bool ibtrs_msg_info_refused_decode(const void *buf, size_t len, int *err, char *text);
 
 void ibtrs_msg_info_req_encode(struct ibtrs_wire_info_req *w, const char *name);

@@ -112,9 +112,10 @@ struct ibtrs_wire_conn_refused {
 	u8	text[IBTRS_REJ_WORDS_LEN];
 };
 
-struct ibtrs_wire_info_refused {	/* in place of INFO_RSP, when WORDS was accepted */
+/* INFO_REFUSED, in place of INFO_RSP when WORDS was accepted, and AUTH_VERDICT: server to client */
+struct ibtrs_wire_verdict {
 	__le16	type;
-	__le16	err;			/* a positive errno */
+	__le16	err;			/* a positive errno; 0 in a verdict: let in */
 	__le32	reserved;
 	u8	text[IBTRS_WORDS_LEN];
 };
@@ -191,13 +192,6 @@ struct ibtrs_wire_auth_proof {		/* client to server */
 	u8	mac[IBTRS_MAC_LEN];
 };
 
-struct ibtrs_wire_auth_verdict {	/* server to client */
-	__le16	type;
-	__le16	err;			/* 0: let in; or a positive errno */
-	__le32	reserved;
-	u8	text[IBTRS_WORDS_LEN];
-};
-
 struct ibtrs_wire_write {		/* protocol 4.1 */
 	__le16	type;
 	__le16	usr_len;
@@ -260,9 +254,9 @@ IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, ext_features, 24);
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_rsp, mac, 28);
 static_assert(sizeof(struct ibtrs_wire_conn_refused) == 148, "CONN_RSP with words");
 IBTRS_ASSERT_OFF(ibtrs_wire_conn_refused, text, 56);
-static_assert(sizeof(struct ibtrs_wire_info_refused) == 192, "INFO_REFUSED");
-IBTRS_ASSERT_OFF(ibtrs_wire_info_refused, err, 2);
-IBTRS_ASSERT_OFF(ibtrs_wire_info_refused, text, 8);
+static_assert(sizeof(struct ibtrs_wire_verdict) == 192, "INFO_REFUSED, AUTH_VERDICT");
+IBTRS_ASSERT_OFF(ibtrs_wire_verdict, err, 2);
+IBTRS_ASSERT_OFF(ibtrs_wire_verdict, text, 8);
 static_assert(sizeof(struct ibtrs_wire_info_req) == 272, "INFO_REQ");
 static_assert(sizeof(struct ibtrs_wire_info_rsp) == 8, "INFO_RSP");
 static_assert(sizeof(struct ibtrs_wire_desc) == 16, "descriptor");
@@ -288,7 +282,5 @@ static_assert(sizeof(struct ibtrs_wire_auth_challenge) == 104, "AUTH_CHALLENGE")
 IBTRS_ASSERT_OFF(ibtrs_wire_auth_challenge, mac, 40);
 static_assert(sizeof(struct ibtrs_wire_auth_proof) == 40, "AUTH_PROOF");
 IBTRS_ASSERT_OFF(ibtrs_wire_auth_proof, mac, 8);
-static_assert(sizeof(struct ibtrs_wire_auth_verdict) == 192, "AUTH_VERDICT");
-IBTRS_ASSERT_OFF(ibtrs_wire_auth_verdict, text, 8);
 
 #endif

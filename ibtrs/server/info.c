@@ -172,10 +172,10 @@ static bool info_say_refused(struct ibtrs_srv_path *path, int err, const char *w
 	    ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING)
 		return false;
 	ibtrs_iu_free(&path->info_rsp);
-	if (ibtrs_iu_init(&path->info_rsp, path->dev->ib, sizeof(struct ibtrs_wire_info_refused),
+	if (ibtrs_iu_init(&path->info_rsp, path->dev->ib, sizeof(struct ibtrs_wire_verdict),
 			  DMA_TO_DEVICE, info_refused_done))
 		return false;
-	ibtrs_msg_info_refused_encode(path->info_rsp.buf, err, why);
+	ibtrs_msg_verdict_encode(path->info_rsp.buf, IBTRS_MSG_INFO_REFUSED, err, why);
 	if (ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size))
 		return false;
 	/* Close the path soon if the client does not. */

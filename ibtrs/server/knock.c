@@ -115,7 +115,7 @@ static void knock_say(struct ibtrs_srv_knock *k, struct ibtrs_iu *iu, u32 len)
 static void knock_verdict(struct ibtrs_srv_knock *k)
 {
 	k->step = KNOCK_SAID;
-	knock_say(k, &k->out[1], sizeof(struct ibtrs_wire_auth_verdict));
+	knock_say(k, &k->out[1], sizeof(struct ibtrs_wire_verdict));
 }
 
 static void knock_refuse(struct ibtrs_srv_knock *k, int err, const char *why)
@@ -123,7 +123,7 @@ static void knock_refuse(struct ibtrs_srv_knock *k, int err, const char *why)
 	knock_log(k, k->auth.state == IBTRS_AUTH_FAILED && !k->known && k->auth.t.name[0] ?
 			     "there is no key of that name here: `ibnbd key load`" :
 			     why);
-	ibtrs_auth_verdict_encode(k->out[1].buf, err, why);
+	ibtrs_msg_verdict_encode(k->out[1].buf, IBTRS_MSG_AUTH_VERDICT, err, why);
 	k->step = KNOCK_SAY;
 	/* A message that came in the meantime may have queued the work without a delay. */
 	mod_delayed_work(ibtrs_srv.quick_wq, &k->work, KNOCK_SECOND);
@@ -179,7 +179,7 @@ static void knock_proof(struct ibtrs_srv_knock *k)
 		knock_refuse(k, err, why);
 		return;
 	}
-	ibtrs_auth_verdict_encode(k->out[1].buf, 0, "");
+	ibtrs_msg_verdict_encode(k->out[1].buf, IBTRS_MSG_AUTH_VERDICT, 0, "");
 	knock_verdict(k);
 }
 

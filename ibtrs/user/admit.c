@@ -331,11 +331,11 @@ static size_t info_refused(struct ibtrs_srv_path *path, int err, const char *why
 {
 	if (!(path->session->ext & IBTRS_EXT_WORDS))
 		return 0;
-	path->info = calloc(1, sizeof(struct ibtrs_wire_info_refused));
+	path->info = calloc(1, sizeof(struct ibtrs_wire_verdict));
 	if (!path->info)
 		return 0;
-	ibtrs_msg_info_refused_encode((void *)path->info, err, why);
-	return sizeof(struct ibtrs_wire_info_refused);
+	ibtrs_msg_verdict_encode((void *)path->info, IBTRS_MSG_INFO_REFUSED, err, why);
+	return sizeof(struct ibtrs_wire_verdict);
 }
 
 void ibtrs_srv_info(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)

@@ -249,8 +249,8 @@ static int cm_info(struct ibtrs_clt_path *path, const char **why)
 	size_t len = ibtrs_msg_info_rsp_size(path->limits.queue_depth);
 	int err;
 
-	if (len < sizeof(struct ibtrs_wire_info_refused))
-		len = sizeof(struct ibtrs_wire_info_refused);
+	if (len < sizeof(struct ibtrs_wire_verdict))
+		len = sizeof(struct ibtrs_wire_verdict);
 	ibtrs_clt_path_await(path, IBTRS_HS_INFO);
 	ibtrs_auth_end(&path->auth, &ibtrs_auth_user);	/* all connections are there */
 	*why = "no memory for the answer of the server";

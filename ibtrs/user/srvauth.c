@@ -33,7 +33,7 @@ struct ibtrs_srv_knock {
 	bool known;			/* there is a key of that name */
 	struct ibtrs_auth auth;
 	struct ibtrs_auth_req req;
-	struct ibtrs_wire_auth_verdict verdict;
+	struct ibtrs_wire_verdict verdict;
 };
 
 struct ibtrs_srv_grant {
@@ -222,7 +222,7 @@ static void knock_refuse(struct ibtrs_srv_conn *conn, int err, const char *why)
 
 	knock_failed(conn, why);
 	ibtrs_auth_end(&k->auth, &ibtrs_auth_user);
-	ibtrs_auth_verdict_encode(&k->verdict, err, why);
+	ibtrs_msg_verdict_encode(&k->verdict, IBTRS_MSG_AUTH_VERDICT, err, why);
 	k->step = KNOCK_LATE;
 	conn->due = ibtrs_srv_now(conn->srv) + AUTH_LATE_MS;
 }
@@ -278,7 +278,7 @@ static void knock_proof(struct ibtrs_srv_conn *conn, const struct ibtrs_wc *wc)
 		return;
 	}
 	ibtrs_auth_end(&k->auth, &ibtrs_auth_user);
-	ibtrs_auth_verdict_encode(&k->verdict, 0, "");
+	ibtrs_msg_verdict_encode(&k->verdict, IBTRS_MSG_AUTH_VERDICT, 0, "");
 	knock_verdict(conn);
 }
 

@@ -46,8 +46,8 @@ struct ibtrs_regions {
 #define IBTRS_WR_OPS	3		/* of an answer with NEED_INVAL */
 #define IBTRS_WR_IOVS	4		/* frame, data, two headers; or three frames, data */
 /* A frame and a verdict with words; an answer has three frames, a request one and its header. */
-#define IBTRS_WR_ROOM	(IBTRS_FRAME_LEN + sizeof(struct ibtrs_wire_auth_verdict))
-static_assert(sizeof(struct ibtrs_wire_auth_verdict) >=
+#define IBTRS_WR_ROOM	(IBTRS_FRAME_LEN + sizeof(struct ibtrs_wire_verdict))
+static_assert(sizeof(struct ibtrs_wire_verdict) >=
 	      IBTRS_WHERE_MAX * sizeof(struct ibtrs_wire_where), "room of an answer to WHERE");
 static_assert(IBTRS_WR_ROOM >= 3 * IBTRS_FRAME_LEN + IBTRS_IO_HDR_MAX, "room of a work request");
 #define IBTRS_RECV_LEN	512		/* INFO_REQ 272, INFO_REFUSED 192, CM private data 148 */

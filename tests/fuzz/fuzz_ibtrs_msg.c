@@ -157,7 +157,7 @@ static void refused(const u8 *buf, size_t len)
 {
 	char text[IBTRS_WORDS_LEN], again[IBTRS_WORDS_LEN];
 	struct ibtrs_wire_conn_refused conn;
-	struct ibtrs_wire_info_refused info;
+	struct ibtrs_wire_verdict info;
 	int err, err_again;
 
 	if (ibtrs_msg_conn_refused_words(buf, len, text)) {
@@ -174,7 +174,7 @@ static void refused(const u8 *buf, size_t len)
 		return;
 	words_hold(text);
 	REQUIRE(err < 0 && err >= -IBTRS_ERRNO_MAX);
-	ibtrs_msg_info_refused_encode(&info, err, text);
+	ibtrs_msg_verdict_encode(&info, IBTRS_MSG_INFO_REFUSED, err, text);
 	REQUIRE(ibtrs_msg_info_refused_decode(&info, sizeof(info), &err_again, again) &&
 		err == err_again && !strcmp(text, again));
 }

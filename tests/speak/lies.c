@@ -276,8 +276,9 @@ static void lies_knock(struct lies_conn *l, struct ibtrs_iu *in, u32 len)
 	} else {
 		if (!ibtrs_auth_srv_proof(&l->auth, &ibtrs_auth_kernel, in->buf, len, &why))
 			lies_grant(l);
-		ibtrs_auth_verdict_encode(iu->buf, chance(2) ? -(int)any(5000) : 0, "\x1b[2J%s%n");
-		n = sizeof(struct ibtrs_wire_auth_verdict);
+		ibtrs_msg_verdict_encode(iu->buf, IBTRS_MSG_AUTH_VERDICT,
+					 chance(2) ? -(int)any(5000) : 0, "\x1b[2J%s%n");
+		n = sizeof(struct ibtrs_wire_verdict);
 	}
 	spoil(iu->buf, n);
 	lies_send(l, iu, spoil_len(n, IBTRS_AUTH_MSG_MAX), 0);
@@ -387,8 +388,9 @@ static void lies_info(struct lies_conn *l)
 	ibtrs_msg_info_rsp_encode(iu->buf, desc, nr, 1);
 	n = ibtrs_msg_info_rsp_size(nr);
 	if (chance(4)) {
-		ibtrs_msg_info_refused_encode(iu->buf, -(int)any(5000), "\x1b[2J%s%n");
-		n = sizeof(struct ibtrs_wire_info_refused);
+		ibtrs_msg_verdict_encode(iu->buf, IBTRS_MSG_INFO_REFUSED, -(int)any(5000),
+					 "\x1b[2J%s%n");
+		n = sizeof(struct ibtrs_wire_verdict);
 	}
 	spoil(iu->buf, n);
 	if (owed) {

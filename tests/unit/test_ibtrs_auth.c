@@ -105,7 +105,7 @@ UNIT_TEST(golden_exchange)
 {
 	struct ibtrs_keys c = keys_of(golden_key, NULL), s = keys_of(golden_key, golden_next);
 	struct ibtrs_wire_auth_req req = the_req();
-	struct ibtrs_wire_auth_verdict v;
+	struct ibtrs_wire_verdict v;
 	char text[IBTRS_WORDS_LEN];
 	struct both b;
 
@@ -124,12 +124,12 @@ UNIT_TEST(golden_exchange)
 	CHECK_MEM(b.c.keys.key[0], zeros, 64);
 	CHECK_MEM(b.s.keys.key[0], zeros, 64);
 	UNIT_ROW("verdict");
-	ibtrs_auth_verdict_encode(&v, 0, "");
+	ibtrs_msg_verdict_encode(&v, IBTRS_MSG_AUTH_VERDICT, 0, "");
 	CHECK_EQ(ibtrs_auth_clt_verdict(&b.c, &v, sizeof(v), text), 0);
 	CHECK_EQ(b.c.state, IBTRS_AUTH_IN);
 	ibtrs_auth_end(&b.c, &ops);
 	CHECK_MEM(b.c.ks, zeros, 32);
-	ibtrs_auth_verdict_encode(&v, -129, "no");
+	ibtrs_msg_verdict_encode(&v, IBTRS_MSG_AUTH_VERDICT, -129, "no");
 	CHECK_MEM(&v, golden_verdict, sizeof(v));
 }
 
@@ -217,7 +217,7 @@ UNIT_TEST(nothing_else_passes)
 	struct ibtrs_keys k = keys_of(golden_key, NULL),
 			  both_keys = keys_of(golden_key, golden_next);
 	char text[IBTRS_WORDS_LEN];
-	struct ibtrs_wire_auth_verdict v;
+	struct ibtrs_wire_verdict v;
 	struct both b, other;
 	unsigned int i;
 
@@ -296,7 +296,7 @@ UNIT_TEST(nothing_else_passes)
 		 -EKEYREJECTED);
 	UNIT_ROW("let in without a proof");
 	both_begin(&b, &k, &k);
-	ibtrs_auth_verdict_encode(&v, 0, "");
+	ibtrs_msg_verdict_encode(&v, IBTRS_MSG_AUTH_VERDICT, 0, "");
 	CHECK_EQ(ibtrs_auth_clt_verdict(&b.c, &v, sizeof(v), text), -EKEYREJECTED);
 	UNIT_ROW("no hash");
 	both_begin(&b, &k, &k);
@@ -315,7 +315,7 @@ UNIT_TEST(codec_refuses)
 	struct ibtrs_wire_auth_challenge c;
 	struct ibtrs_wire_auth_hello h;
 	struct ibtrs_wire_auth_proof p;
-	struct ibtrs_wire_auth_verdict v;
+	struct ibtrs_wire_verdict v;
 	struct ibtrs_auth_req m;
 	char text[IBTRS_WORDS_LEN];
 	struct ibtrs_conn_req conn;

@@ -146,12 +146,12 @@ UNIT_TEST(conn_refused)
 
 UNIT_TEST(info_refused)
 {
-	struct ibtrs_wire_info_refused w;
+	struct ibtrs_wire_verdict w;
 	char text[IBTRS_WORDS_LEN];
 	int err = 1;
 
 	memset(&w, 0xa5, sizeof(w));
-	ibtrs_msg_info_refused_encode(&w, -17, "taken");
+	ibtrs_msg_verdict_encode(&w, IBTRS_MSG_INFO_REFUSED, -17, "taken");
 	CHECK_MEM(&w, golden_info, 192);
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text));
 	CHECK_EQ(err, -17);
@@ -161,7 +161,7 @@ UNIT_TEST(info_refused)
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
 	w.err = cpu_to_le16(0xffff);
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
-	ibtrs_msg_info_refused_encode(&w, -524, "the kernel's own");
+	ibtrs_msg_verdict_encode(&w, IBTRS_MSG_INFO_REFUSED, -524, "the kernel's own");
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -ECONNRESET);
 	w.err = cpu_to_le16(511);
 	CHECK(ibtrs_msg_info_refused_decode(&w, sizeof(w), &err, text) && err == -511);

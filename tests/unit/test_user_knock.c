@@ -341,7 +341,7 @@ UNIT_TEST(servers_without_the_key)
 	};
 	struct ibtrs_keys keys = { .nr = 1 };
 	struct ibtrs_wire_auth_challenge challenge;
-	struct ibtrs_wire_auth_verdict verdict;
+	struct ibtrs_wire_verdict verdict;
 	struct ibtrs_wire_conn_refused refused;
 	struct ibtrs_wire_conn_rsp plain;
 	struct ibtrs_wire_auth_rsp rsp;
@@ -370,7 +370,7 @@ UNIT_TEST(servers_without_the_key)
 		CHECK(take(ctx, &r, IBTRS_FRAME_SEND, sizeof(struct ibtrs_wire_auth_hello)));
 		CHECK_EQ(ibtrs_auth_srv_hello(&a, r.data, r.f.len, &why), 0);
 		ibtrs_auth_srv_challenge(&a, &ibtrs_auth_user, &keys, golden_nonce_s, &challenge);
-		ibtrs_auth_verdict_encode(&verdict, 0, "");
+		ibtrs_msg_verdict_encode(&verdict, IBTRS_MSG_AUTH_VERDICT, 0, "");
 		if (i == EARLY)
 			raw_send(&r, IBTRS_FRAME_SEND, 0, 0, 0, &verdict, sizeof(verdict));
 		else
