@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Connection establishment of a path: resolve, route, QP, REQ, and the CM events that come
- * afterwards.
- */
+/* Connection establishment of a path, and the CM events that come afterwards. */
 #ifndef IBTRS_CLIENT_CM_H
 #define IBTRS_CLIENT_CM_H
 

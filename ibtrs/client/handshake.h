@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * From "cid 0 is established" to READY: limits, receives, keys, INFO exchange (protocol 2.4),
- * trial.
- */
+/* What happens between "cid 0 is established" and READY (protocol 2.4). */
 #ifndef IBTRS_CLIENT_HANDSHAKE_H
 #define IBTRS_CLIENT_HANDSHAKE_H
 

@@ -120,15 +120,12 @@ int ibtrs_clt_mr_post(struct ibtrs_clt_path *path, struct ib_mr *mr)
 int ibtrs_clt_mr_post_bounce(struct ibtrs_clt_path *path)
 {
 	struct ibtrs_clt_mrs *m = &path->mrs;
+	int err = 0;
 	u32 i;
-	int err;
 
-	for (i = 0; i < m->nr_bounce; i++) {
+	for (i = 0; i < m->nr_bounce && !err; i++)
 		err = ibtrs_clt_mr_post(path, m->bounce[i]);
-		if (err)
-			return err;
-	}
-	return 0;
+	return err;
 }
 
 void ibtrs_clt_mr_free(struct ibtrs_clt_path *path)

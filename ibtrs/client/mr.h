@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Memory that the server may write to, per path: one permanent registration of all bounce buffers,
- * and one MR for each slot, for reads that are larger than a bounce buffer. Writes never register
- * memory: their pages are gathered (see post.c).
- */
+/* Memory that the server may write to, per path. mr.c says why there are two kinds of MRs. */
 #ifndef IBTRS_CLIENT_MR_H
 #define IBTRS_CLIENT_MR_H
 

@@ -172,14 +172,12 @@ void ibtrs_clt_req_walk(struct ibtrs_clt_path *path)
 		 * As every completion does it, in a read section: a waiter for a grace period
 		 * after no request is posted any more has waited for done(), too.
 		 */
-		rcu_read_lock();
-		answered = ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED);
-		if (answered)
-			ibtrs_clt_answer_finish(req, req->err);
-		rcu_read_unlock();
-		if (answered)
-			continue;
-		if (!ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))
+		scoped_guard(rcu) {
+			answered = ibtrs_clt_req_take(req, IBTRS_CLT_REQ_ANSWERED);
+			if (answered)
+				ibtrs_clt_answer_finish(req, req->err);
+		}
+		if (answered || !ibtrs_clt_req_take(req, IBTRS_CLT_REQ_POSTED))
 			continue;
 		ibtrs_clt_req_leave(req);
 		ibtrs_clt_mr_unmap_pages(req, path);
