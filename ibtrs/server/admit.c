@@ -26,18 +26,13 @@
 static int admit_again(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
 		       const struct ibtrs_addr_pair *addr, const char **why)
 {
-	if (!ibtrs_addr_equal(&path->addr.src, &addr->src)) {
-		*why = "the path belongs to another client address";
-		return -ECONNRESET;
-	}
+	if (!ibtrs_addr_equal(&path->addr.src, &addr->src))
+		return refuse(why, "the path belongs to another client address", -ECONNRESET);
 	if (ibtrs_srv_path_state(path) < IBTRS_SRV_PATH_CLOSING &&
-	    !ibtrs_msg_conn_req_newer(req, path->recon_cnt)) {
-		*why = "connection id in use";
-		return -ECONNRESET;
-	}
+	    !ibtrs_msg_conn_req_newer(req, path->recon_cnt))
+		return refuse(why, "connection id in use", -ECONNRESET);
 	ibtrs_srv_path_close(path, "the client connects anew");
-	*why = "the path's old incarnation is still draining";
-	return -EBUSY;
+	return refuse(why, "the path's old incarnation is still draining", -EBUSY);
 }
 
 static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_req *req,
@@ -49,22 +44,18 @@ static int admit_same_path(struct ibtrs_srv_path *path, const struct ibtrs_conn_
 
 	if (!req->cid)
 		return admit_again(path, req, addr, why);
-	*why = "the path is being closed";
 	if (state >= IBTRS_SRV_PATH_CLOSING)
-		return -EBUSY;
-	*why = "the path is complete";
+		return refuse(why, "the path is being closed", -EBUSY);
 	if (state != IBTRS_SRV_PATH_CONNECTING)
-		return -ECONNRESET;
+		return refuse(why, "the path is complete", -ECONNRESET);
 	*why = "another client address, number of connections, incarnation or set of extensions than cid 0";
 	if (!ibtrs_addr_equal(&path->addr.src, &addr->src) || req->cid_num != path->nr_conns ||
 	    req->recon_cnt != path->recon_cnt || req->ext != path->ext)
 		return -ECONNRESET;
-	*why = "cid 0 is not accepted yet";
 	if (!atomic_read_acquire(&path->nr_accepted))
-		return -ECONNRESET;
-	*why = "connection id in use";
+		return refuse(why, "cid 0 is not accepted yet", -ECONNRESET);
 	if (path->conns[req->cid].taken)
-		return -ECONNRESET;
+		return refuse(why, "connection id in use", -ECONNRESET);
 	err = ibtrs_srv_quota_conn(path, bytes, why);
 	if (!err)
 		path->queue_bytes += bytes;
@@ -87,15 +78,12 @@ static int admit_new_path(struct ibtrs_srv_session *s, const struct ibtrs_conn_r
 	    ibtrs_srv_path_state(other) == IBTRS_SRV_PATH_CONNECTING)
 		pr_warn("two paths ask to make one session: in-kernel servers may make two\n");
 	/* A path without tokens would bypass the fences of the other paths. */
-	if (other && other->ext != req->ext) {
-		*why = "another set of extensions than the session's other paths";
-		return -ECONNRESET;
-	}
+	if (other && other->ext != req->ext)
+		return refuse(why, "another set of extensions than the session's other paths",
+			      -ECONNRESET);
 	*out = ibtrs_srv_path_alloc(s, req, addr, proof);
-	if (!*out) {
-		*why = "out of memory";
-		return -ENOMEM;
-	}
+	if (!*out)
+		return refuse(why, "out of memory", -ENOMEM);
 	ibtrs_srv_session_add_path(s, *out);
 	return 0;
 }
@@ -131,8 +119,8 @@ static int admit_find(const struct ibtrs_conn_req *req, const void *wire, const 
 		if (!*path) {
 			/* The answer is the same whether the path exists or not. */
 			ibtrs_srv_auth_failed();
-			*why = "the connection has no good proof of its path";
-			return -EKEYREJECTED;
+			return refuse(why, "the connection has no good proof of its path",
+				      -EKEYREJECTED);
 		}
 		*s = (*path)->session;
 		return 0;
@@ -154,22 +142,16 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 	if (err)
 		return err;
 	created = !s;
-	if (s && s->dying) {
-		*why = "the session is just ending";
-		return -EBUSY;
-	}
-	if (s) {
+	if (s && s->dying)
+		return refuse(why, "the session is just ending", -EBUSY);
+	if (!s && !req->first_conn && !READ_ONCE(ibtrs_srv_params.legacy_clients))
+		return refuse(why, "no such session", -ENXIO);
+	if (s)
 		WRITE_ONCE(s->knocked, jiffies);
-		if (*out)
-			return admit_same_path(*out, req, addr, why);
-	} else if (!req->first_conn && !READ_ONCE(ibtrs_srv_params.legacy_clients)) {
-		*why = "no such session";
-		return -ENXIO;
-	}
-	if (req->cid) {
-		*why = "the first connection of a path must be cid 0";
-		return -ECONNRESET;
-	}
+	if (*out)
+		return admit_same_path(*out, req, addr, why);
+	if (req->cid)
+		return refuse(why, "the first connection of a path must be cid 0", -ECONNRESET);
 	err = ibtrs_srv_quota_path(&addr->src, proof->key,
 				   ibtrs_srv_path_first_bytes(req->cid_num), created, why);
 	if (err)
@@ -191,8 +173,7 @@ static int admit_take(struct ibtrs_srv_conn *conn, const char **why)
 	mutex_lock(&conn->lock);
 	if (conn->dead) {
 		mutex_unlock(&conn->lock);
-		*why = "the path is being closed";
-		return -EBUSY;
+		return refuse(why, "the path is being closed", -EBUSY);
 	}
 	conn->taken = true;
 	return 0;
@@ -207,10 +188,8 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 	int err = 0;
 
 	guard(mutex)(&ibtrs_srv.lock);
-	if (!ibtrs_srv.accepting) {
-		*why = "the server is closing";
-		return -ECONNRESET;
-	}
+	if (!ibtrs_srv.accepting)
+		return refuse(why, "the server is closing", -ECONNRESET);
 	/* Checked under the lock, so that ibtrs_srv_close_refused() misses no session. */
 	if (!req->cid || !(req->ext & IBTRS_EXT_AUTH))
 		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);

@@ -197,8 +197,7 @@ static bool auth_is_for(const struct auth_grant *g, const struct ibtrs_conn_req 
 static int auth_refuse(int err, const char **why, const char *text)
 {
 	ibtrs_srv_auth_failed();
-	*why = text;
-	return err;
+	return refuse(why, text, err);
 }
 
 int ibtrs_srv_auth_still(const struct ibtrs_srv_proof *proof, const char **why)

@@ -376,14 +376,13 @@ int ibtrs_srv_chunk_get(struct ibtrs_srv_path *path, const char **why)
 		path->chunks->queues = 0;
 		return 0;
 	}
-	*why = "as much memory in use as max_memory_mb allows";
 	if (!chunk_charge((u64)nr * size, path))
-		return -ENOMEM;
-	*why = "not enough contiguous memory for the chunks: make max_chunk_size or sess_queue_depth smaller";
+		return refuse(why, "as much memory in use as max_memory_mb allows", -ENOMEM);
 	c = chunks_alloc(path->dev, nr, size);
 	if (!c) {
 		chunk_uncharge((u64)nr * size);
-		return -ENOMEM;
+		return refuse(why, "not enough contiguous memory for the chunks: make max_chunk_size or sess_queue_depth smaller",
+			      -ENOMEM);
 	}
 	memcpy(c->path_uuid, path->uuid, sizeof(c->path_uuid));
 	memcpy(c->session_uuid, path->session->uuid, sizeof(c->session_uuid));

@@ -76,9 +76,9 @@ static int chunk_make_mrs(struct ibtrs_srv_path *path, struct scatterlist *sgl, 
 	u32 i;
 	int err;
 
-	*why = "the RDMA device has no page size that divides the chunk";
 	if (!page)
-		return -EOPNOTSUPP;
+		return refuse(why, "the RDMA device has no page size that divides the chunk",
+			      -EOPNOTSUPP);
 	mrs = path->limits.new_rkey ?
 		      nr :
 		      ibtrs_chunkmap_mr_count(nr, path->dev->ib->attrs.max_fast_reg_page_list_len /
@@ -193,9 +193,8 @@ int ibtrs_srv_chunk_register(struct ibtrs_srv_path *path, const char **why)
 	u32 i;
 	int err = 0;
 
-	*why = "out of memory";
 	if (!wrs)
-		return -ENOMEM;
+		return refuse(why, "out of memory", -ENOMEM);
 	*why = "the RDMA device does not register the chunks";
 	init_completion(&path->reg_done);
 	path->reg_cqe.done = chunk_reg_done;

@@ -76,14 +76,6 @@ static void hs_origin(struct ibtrs_origin *from, const struct rdma_cm_id *id,
 	memcpy(from->gid.raw, rec->dgid.raw, sizeof(from->gid.raw));
 }
 
-static bool hs_peer_allowed(const struct rdma_cm_id *id, const struct ibtrs_addr *claimed)
-{
-	struct ibtrs_origin from;
-
-	hs_origin(&from, id, claimed);
-	return ibtrs_srv.ops->peer_allowed(&from);
-}
-
 /* ---- acceptance: under conn->lock --------------------------------------- */
 
 static struct ibtrs_conn_caps hs_caps(const struct ibtrs_srv_conn *conn)
@@ -107,10 +99,9 @@ static int hs_bind_device(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, co
 		*why = "not on the RDMA device of the path's other connections";
 		return path->dev && path->dev->ib == id->device ? 0 : -ECONNRESET;
 	}
-	*why = "the RDMA device cannot be used";
 	dev = ibtrs_dev_get(id->device);
 	if (IS_ERR(dev))
-		return PTR_ERR(dev);
+		return refuse(why, "the RDMA device cannot be used", PTR_ERR(dev));
 	path->dev = dev;
 	strscpy(path->hca, dev_name(&id->device->dev), sizeof(path->hca));
 	path->port = id->port_num;
@@ -272,20 +263,19 @@ static int hs_fault(const struct ibtrs_addr_pair *addr, const char **why)
 static int hs_judge(const struct rdma_cm_id *id, const struct ibtrs_addr_pair *addr, int err,
 		    u8 *ext, const char **why)
 {
-	if (!hs_peer_allowed(id, &addr->src)) {
-		if (err) {
-			*ext = 0;
-			return err;
-		}
-		*why = "the client's address is not on the allow-list";
-		return -EACCES;
-	}
+	struct ibtrs_origin from;
+	bool allowed;
+
+	hs_origin(&from, id, &addr->src);
+	allowed = ibtrs_srv.ops->peer_allowed(&from);
+	if (err && !allowed)
+		*ext = 0;
 	if (err)
 		return err;
-	if (!hs_addr_is_gid(id, &addr->src)) {
-		*why = "the client's address is not that of its GID";
-		return -EACCES;
-	}
+	if (!allowed)
+		return refuse(why, "the client's address is not on the allow-list", -EACCES);
+	if (!hs_addr_is_gid(id, &addr->src))
+		return refuse(why, "the client's address is not that of its GID", -EACCES);
 	return hs_fault(addr, why);
 }
 

@@ -74,22 +74,19 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	u32 cid;
 	int err;
 
-	*why = "receives cannot be posted";
 	for (cid = 0; cid < path->nr_conns; cid++) {
 		err = ibtrs_srv_rx_start(&path->conns[cid]);
 		if (err)
-			return err;
+			return refuse(why, "receives cannot be posted", err);
 	}
 	err = ibtrs_srv_chunk_register(path, why);
 	if (err)
 		return err;
-	*why = "out of memory";
 	err = ibtrs_srv_chunk_describe(path, path->info_rsp.buf);
 	if (err)
-		return err;
-	*why = "it was closed meanwhile";
+		return refuse(why, "out of memory", err);
 	if (!ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CONNECTING, IBTRS_SRV_PATH_CONNECTED))
-		return -ECONNABORTED;
+		return refuse(why, "it was closed meanwhile", -ECONNABORTED);
 	/*
 	 * Asked again: what the session was given since the first time was not checked for this
 	 * address.
@@ -97,10 +94,9 @@ static int info_answer(struct ibtrs_srv_path *path, const char **why)
 	err = ibtrs_srv_session_admit_peer(path, why);
 	if (err)
 		return err;
-	*why = "INFO_RSP cannot be posted";
 	err = ibtrs_iu_send(&path->info_rsp, &path->conns[0].c, path->dev, path->info_rsp.size);
 	if (err)
-		return err;
+		return refuse(why, "INFO_RSP cannot be posted", err);
 	/*
 	 * The handshake is over and the heartbeat follows. Not earlier: the client's first receive
 	 * on cid 0 is for INFO_RSP, and a heartbeat in it ends the path.
@@ -117,15 +113,11 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 	int err;
 
 	if (ibtrs_srv_path_state(path) != IBTRS_SRV_PATH_CONNECTING ||
-	    test_and_set_bit(0, &path->info_seen)) {
-		*why = "INFO_REQ in the wrong state";
-		return -EPROTO;
-	}
+	    test_and_set_bit(0, &path->info_seen))
+		return refuse(why, "INFO_REQ in the wrong state", -EPROTO);
 	/* pairs with the release of handshake.c: rx_start() sees all QPs */
-	if (atomic_read_acquire(&path->nr_accepted) != path->nr_conns) {
-		*why = "INFO_REQ before all connections of the path are there";
-		return -EPROTO;
-	}
+	if (atomic_read_acquire(&path->nr_accepted) != path->nr_conns)
+		return refuse(why, "INFO_REQ before all connections of the path are there", -EPROTO);
 	/* All connections are there, so none will be proved with it (admit.c). */
 	scoped_guard(mutex, &ibtrs_srv.lock)
 		memzero_explicit(path->proof.ks, sizeof(path->proof.ks));

@@ -381,16 +381,14 @@ static int knock_build(struct ibtrs_srv_knock *k, struct rdma_cm_id *id, const c
 		.send_sge = 1,
 		.poll = IB_POLL_WORKQUEUE,
 	};
+	struct ibtrs_dev *dev;
 	unsigned int i;
 	int err;
 
-	*why = "the RDMA device cannot be used";
-	k->dev = ibtrs_dev_get(id->device);
-	if (IS_ERR(k->dev)) {
-		err = PTR_ERR(k->dev);
-		k->dev = NULL;
-		return err;
-	}
+	dev = ibtrs_dev_get(id->device);
+	if (IS_ERR(dev))
+		return refuse(why, "the RDMA device cannot be used", PTR_ERR(dev));
+	k->dev = dev;
 	*why = "the RDMA device has no room for the connection";
 	err = ibtrs_conn_create(&k->c, k->dev->pd, &caps);
 	for (i = 0; i < IBTRS_AUTH_MSGS && !err; i++) {
@@ -427,21 +425,20 @@ int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, con
 	struct ibtrs_srv_knock *k;
 	int err;
 
-	*why = "authentication is disabled here (auth=off): map without auth=";
 	if (ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OFF)
-		return -EKEYREJECTED;
-	*why = "the RDMA device has no GIDs, to which a proof would be bound";
+		return refuse(why, "authentication is disabled here (auth=off): map without auth=",
+			      -EKEYREJECTED);
 	if (!ibtrs_conn_has_gids(id))
-		return -EOPNOTSUPP;
+		return refuse(why, "the RDMA device has no GIDs, to which a proof would be bound",
+			      -EOPNOTSUPP);
 	kind = ibtrs_srv_name_caller(req->session_uuid, peer);
 	scoped_guard(mutex, &knocks_lock) {
-		*why = "too many connections that have not authenticated yet";
 		if (!knock_make_room(kind, req, peer))
-			return -ENOSPC;
-		*why = "out of memory";
+			return refuse(why, "too many connections that have not authenticated yet",
+				      -ENOSPC);
 		k = kzalloc(sizeof(*k), GFP_KERNEL);
 		if (!k)
-			return -ENOMEM;
+			return refuse(why, "out of memory", -ENOMEM);
 		k->kind = kind;
 		k->req = *req;
 		k->peer = *peer;

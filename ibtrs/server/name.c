@@ -121,18 +121,17 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	char addr[IBTRS_ADDR_STR_MAX];
 
 	/* No two hosts have the same address: @other is an earlier session of this client. */
-	*why = "an earlier session of this host has this name, and has not ended yet";
 	if (ibtrs_peers_have(&other->peers, &path->addr.src))
-		return -EBUSY;
+		return refuse(why, "an earlier session of this host has this name, and has not ended yet",
+			      -EBUSY);
 	/* Its end frees the name, or keeps it for its client. */
-	*why = "a session that has this name is about to end, or to begin";
 	if (!name_session_is_up(other))
-		return -EBUSY;
+		return refuse(why, "a session that has this name is about to end, or to begin",
+			      -EBUSY);
 	ibtrs_addr_format(&other->peer, addr, sizeof(addr));
 	scnprintf(path->said, sizeof(path->said),
 		  "the session name is taken by %s: unmap there, or use another name here", addr);
-	*why = path->said;
-	return -EEXIST;
+	return refuse(why, path->said, -EEXIST);
 }
 
 /* Is the name kept for another client? Else a record of it is the session's. */
@@ -146,8 +145,7 @@ static int name_ask_kept(struct ibtrs_srv_path *path, const char *name, const ch
 	whose = ibtrs_kept_take(&name_keeper, now, name, s->key, s->uuid, &path->addr.src, &k);
 	if (whose == IBTRS_KEPT_ANOTHER) {
 		ibtrs_kept_words(&name_keeper, k, now, path->said, sizeof(path->said));
-		*why = path->said;
-		return -EEXIST;
+		return refuse(why, path->said, -EEXIST);
 	}
 	if (whose == IBTRS_KEPT_OLD)
 		name_free(k);

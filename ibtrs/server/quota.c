@@ -160,9 +160,8 @@ int ibtrs_srv_quota_let_in(struct ibtrs_srv_path *path, const char **why)
 	if (err)
 		return err;
 	path->modest = ibtrs_quota_is_modest(&max, &c.peer, bytes);
-	*why = "as much memory in use as max_memory_mb allows";
 	if (!ibtrs_srv_chunk_charge_queues(path))
-		return -ENOMEM;
+		return refuse(why, "as much memory in use as max_memory_mb allows", -ENOMEM);
 	path->charged = path->queue_bytes;
 	/*
 	 * The chunks are not allocated yet. Other paths of this client, which are judged in the

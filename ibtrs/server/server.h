@@ -9,6 +9,7 @@
 #include <linux/workqueue.h>
 #include <ibtrs/srv.h>
 #include "ibtrs/core/dev.h"
+#include "ibtrs/proto/refuse.h"
 
 /*
  * Module parameters. The first three are fixed at load, the others are read with READ_ONCE() each

@@ -42,15 +42,12 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 
 	lockdep_assert_held(&ibtrs_srv.lock);
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
-	if (!s) {
-		*why = "out of memory";
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!s)
+		return ERR_PTR(refuse(why, "out of memory", -ENOMEM));
 	err = ibtrs_auth_identity(&ibtrs_auth_kernel, uuid, key, s->identity);
 	if (err) {
-		*why = "the kernel cannot compute hmac(sha256)";
 		kfree(s);
-		return ERR_PTR(err);
+		return ERR_PTR(refuse(why, "the kernel cannot compute hmac(sha256)", err));
 	}
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
 	s->knocked = jiffies;
@@ -100,17 +97,12 @@ int ibtrs_srv_session_may_add(struct ibtrs_srv_session *s, const struct ibtrs_ad
 		    !ibtrs_addr_equal(&path->addr.src, &addr->src) ||
 		    !ibtrs_addr_equal(&path->addr.dst, &addr->dst))
 			continue;
-		if (state < IBTRS_SRV_PATH_CLOSING) {
-			*why = "the session has a path with these addresses";
-			return -EEXIST;
-		}
-		*why = "a path with these addresses is being closed";
-		return -EBUSY;
+		if (state < IBTRS_SRV_PATH_CLOSING)
+			return refuse(why, "the session has a path with these addresses", -EEXIST);
+		return refuse(why, "a path with these addresses is being closed", -EBUSY);
 	}
-	if (s->nr_paths >= IBTRS_MAX_PATHS) {
-		*why = "the session has as many paths as it may";
-		return -ECONNRESET;
-	}
+	if (s->nr_paths >= IBTRS_MAX_PATHS)
+		return refuse(why, "the session has as many paths as it may", -ECONNRESET);
 	return 0;
 }
 
@@ -131,18 +123,14 @@ int ibtrs_srv_session_take_name(struct ibtrs_srv_path *path, const char *name, c
 	/* for each path: the allow-list may have got shorter since the session has its name */
 	if (!ibtrs_srv.ops->name_allowed(&path->from, name, why))
 		return -EACCES;
+	if (s->name[0] && strcmp(s->name, name))
+		return refuse(why, "the session has another name on its other paths", -EINVAL);
 	if (s->name[0]) {
-		if (!strcmp(s->name, name)) {
-			s->naming++;
-			return 0;
-		}
-		*why = "the session has another name on its other paths";
-		return -EINVAL;
+		s->naming++;
+		return 0;
 	}
-	if (s->user_name[0] && strcmp(s->user_name, name)) {
-		*why = "the session had another name before";
-		return -EINVAL;
-	}
+	if (s->user_name[0] && strcmp(s->user_name, name))
+		return refuse(why, "the session had another name before", -EINVAL);
 	err = ibtrs_srv_quota_session(path, why);
 	err = err ?: ibtrs_srv_name_take(path, name, why);
 	s->naming += !err;
@@ -198,20 +186,17 @@ static int session_first_up(struct ibtrs_srv_session *s, const struct ibtrs_srv_
 	};
 	int err;
 
-	*why = "out of memory";
 	err = session_alloc(s, path->dev->node);
 	if (err)
-		return err;
-	*why = "its directory in sysfs cannot be made";
+		return refuse(why, "out of memory", err);
 	err = ibtrs_srv_sysfs_session_add(s);
 	if (err)
-		return err;
+		return refuse(why, "its directory in sysfs cannot be made", err);
 	s->from = path->from;
-	*why = "the block server has no memory for it";
 	err = ibtrs_srv.ops->session_up(s, &c, &s->priv);
 	if (err) {
 		ibtrs_srv_sysfs_session_del(s);
-		return err;
+		return refuse(why, "the block server has no memory for it", err);
 	}
 	strscpy(s->user_name, s->name, sizeof(s->user_name));
 	s->up = true;
