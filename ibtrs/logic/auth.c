@@ -53,26 +53,13 @@ static int auth_mark(const struct ibtrs_auth_ops *ops, const u8 *key, u8 *mark)
 	return ops->hmac(key, AUTH_LABEL_MARK, sizeof(AUTH_LABEL_MARK) - 1, mark);
 }
 
-static int auth_fail(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
+static int auth_fail(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops, int err)
 {
 	ibtrs_auth_end(a, ops);
 	a->state = IBTRS_AUTH_FAILED;
-	return -EKEYREJECTED;
+	return err;
 }
 
-/* Like auth_fail(), but any keys stay: ibtrs_auth_end() wipes them. */
-static int auth_refuse(struct ibtrs_auth *a, const char **why, const char *text)
-{
-	*why = text;
-	a->state = IBTRS_AUTH_FAILED;
-	return -EKEYREJECTED;
-}
-
-/**
- * ibtrs_auth_end() - forget all keys of an attempt
- * @a: the attempt, in any state
- * @ops: functions of the caller
- */
 void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
 {
 	ops->wipe(&a->keys, sizeof(a->keys));
@@ -81,13 +68,6 @@ void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops)
 
 /* ---- the client --------------------------------------------------------- */
 
-/**
- * ibtrs_auth_clt_init() - begin an attempt
- * @a: to fill
- * @req: what the client says in the CM REQ
- * @name: name of the key
- * @keys: keys of that name, at least one
- */
 void ibtrs_auth_clt_init(struct ibtrs_auth *a, const struct ibtrs_wire_auth_req *req,
 			 const char *name, const struct ibtrs_keys *keys)
 {
@@ -97,24 +77,14 @@ void ibtrs_auth_clt_init(struct ibtrs_auth *a, const struct ibtrs_wire_auth_req 
 	a->keys = *keys;
 }
 
-/**
- * ibtrs_auth_clt_hello() - the server accepted the connection: make HELLO
- * @a: state NEW
- * @rsp: private data of the CM REP
- * @len: its length
- * @nonce: random bytes
- * @out: result
- * @why: reason of a refusal
- *
- * Return: 0 or -EKEYREJECTED.
- */
 int ibtrs_auth_clt_hello(struct ibtrs_auth *a, const void *rsp, size_t len, const u8 *nonce,
 			 struct ibtrs_wire_auth_hello *out, const char **why)
 {
-	if (a->state != IBTRS_AUTH_NEW)
-		return auth_refuse(a, why, "the server answers where nothing was asked");
-	if (!ibtrs_auth_rsp_decode(rsp, len, why))
-		return auth_refuse(a, why, *why);
+	*why = "the server answers where nothing was asked";
+	if (a->state != IBTRS_AUTH_NEW || !ibtrs_auth_rsp_decode(rsp, len, why)) {
+		a->state = IBTRS_AUTH_FAILED;
+		return -EKEYREJECTED;
+	}
 	memcpy(a->t.rsp, rsp, sizeof(a->t.rsp));
 	memcpy(a->t.nonce_c, nonce, sizeof(a->t.nonce_c));
 	ibtrs_auth_hello_encode(out, (const char *)a->t.name, nonce);
@@ -122,17 +92,6 @@ int ibtrs_auth_clt_hello(struct ibtrs_auth *a, const void *rsp, size_t len, cons
 	return 0;
 }
 
-/**
- * ibtrs_auth_clt_challenge() - check the server's proof, then make ours
- * @a: state ASKED
- * @ops: functions of the caller
- * @buf: the message received
- * @len: its length
- * @out: result
- * @why: reason of a refusal
- *
- * Return: 0, -EKEYREJECTED, or an errno of the HMAC.
- */
 int ibtrs_auth_clt_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 			     const void *buf, size_t len, struct ibtrs_wire_auth_proof *out,
 			     const char **why)
@@ -144,7 +103,7 @@ int ibtrs_auth_clt_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *
 
 	*why = "the server sends a challenge where none is due";
 	if (a->state != IBTRS_AUTH_ASKED || !ibtrs_auth_challenge_decode(buf, len, &w, why))
-		return auth_fail(a, ops);
+		return auth_fail(a, ops, -EKEYREJECTED);
 	memcpy(a->t.nonce_s, w.nonce, sizeof(a->t.nonce_s));
 	for (mine = 0; mine < a->keys.nr; mine++) {
 		err = auth_mac(ops, a->keys.key[mine], AUTH_LABEL_SERVER, &a->t, mac);
@@ -155,7 +114,7 @@ int ibtrs_auth_clt_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *
 				goto prove;
 	}
 	*why = "the server does not prove that it has the key: it has none of that name loaded, or another one, or is not the server";
-	return auth_fail(a, ops);
+	return auth_fail(a, ops, -EKEYREJECTED);
 
 prove:
 	err = auth_mac(ops, a->keys.key[mine], AUTH_LABEL_CLIENT, &a->t, mac);
@@ -169,22 +128,9 @@ prove:
 
 no_mac:
 	*why = "the kernel cannot compute hmac(sha256)";
-	auth_fail(a, ops);
-	return err;
+	return auth_fail(a, ops, err);
 }
 
-/**
- * ibtrs_auth_clt_verdict() - does the server let us in?
- * @a: the attempt
- * @buf: the message received
- * @len: its length
- * @text: result, %IBTRS_WORDS_LEN bytes: the server's words
- *
- * A server that has found that its keys do not match ours also sends this message, with its own
- * words in @text.
- *
- * Return: 0, or a negative errno.
- */
 int ibtrs_auth_clt_verdict(struct ibtrs_auth *a, const void *buf, size_t len, char *text)
 {
 	int err = ibtrs_auth_verdict_decode(buf, len, text);
@@ -197,12 +143,6 @@ int ibtrs_auth_clt_verdict(struct ibtrs_auth *a, const void *buf, size_t len, ch
 
 /* ---- the server --------------------------------------------------------- */
 
-/**
- * ibtrs_auth_srv_init() - begin an attempt
- * @a: to fill
- * @req: AUTH_REQ, which ibtrs_auth_req_decode() has accepted
- * @rsp: what the server says in the CM REP
- */
 void ibtrs_auth_srv_init(struct ibtrs_auth *a, const void *req,
 			 const struct ibtrs_wire_auth_rsp *rsp)
 {
@@ -211,40 +151,21 @@ void ibtrs_auth_srv_init(struct ibtrs_auth *a, const void *req,
 	memcpy(a->t.rsp, rsp, sizeof(a->t.rsp));
 }
 
-/**
- * ibtrs_auth_srv_hello() - which key does the client name?
- * @a: state NEW; on success a->t.name is the name of the key
- * @buf: the message received
- * @len: its length
- * @why: reason of a refusal
- *
- * Return: 0 or -EKEYREJECTED.
- */
 int ibtrs_auth_srv_hello(struct ibtrs_auth *a, const void *buf, size_t len, const char **why)
 {
 	struct ibtrs_wire_auth_hello w;
 
-	if (a->state != IBTRS_AUTH_NEW)
-		return auth_refuse(a, why, "a second attempt on one connection");
-	if (!ibtrs_auth_hello_decode(buf, len, &w, why))
-		return auth_refuse(a, why, *why);
+	*why = "a second attempt on one connection";
+	if (a->state != IBTRS_AUTH_NEW || !ibtrs_auth_hello_decode(buf, len, &w, why)) {
+		a->state = IBTRS_AUTH_FAILED;
+		return -EKEYREJECTED;
+	}
 	memcpy(a->t.name, w.name, sizeof(a->t.name));
 	memcpy(a->t.nonce_c, w.nonce, sizeof(a->t.nonce_c));
 	a->state = IBTRS_AUTH_ASKED;
 	return 0;
 }
 
-/**
- * ibtrs_auth_srv_challenge() - prove that we have the key
- * @a: state ASKED
- * @ops: functions of the caller
- * @keys: keys of the name; missing ones are random bytes, so that no client can find out which
- *	names exist
- * @nonce: random bytes
- * @out: result
- *
- * Return: 0, or an errno of the HMAC.
- */
 int ibtrs_auth_srv_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 			     const struct ibtrs_keys *keys, const u8 *nonce,
 			     struct ibtrs_wire_auth_challenge *out)
@@ -254,32 +175,18 @@ int ibtrs_auth_srv_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *
 	u32 i;
 
 	if (a->state != IBTRS_AUTH_ASKED)
-		return auth_fail(a, ops);
+		return auth_fail(a, ops, -EKEYREJECTED);
 	a->keys = *keys;
 	memcpy(a->t.nonce_s, nonce, sizeof(a->t.nonce_s));
 	for (i = 0; i < IBTRS_KEYS_PER_NAME && !err; i++)
 		err = auth_mac(ops, a->keys.key[i], AUTH_LABEL_SERVER, &a->t, mac[i]);
-	if (err) {
-		auth_fail(a, ops);
-		return err;
-	}
+	if (err)
+		return auth_fail(a, ops, err);
 	ibtrs_auth_challenge_encode(out, nonce, mac);
 	a->state = IBTRS_AUTH_PROVED;
 	return 0;
 }
 
-/**
- * ibtrs_auth_srv_proof() - check the client's proof
- * @a: state PROVED; on success a->ks is the session key
- * @ops: functions of the caller
- * @buf: the message received
- * @len: its length
- * @why: reason of a refusal
- *
- * On success a->mark is that of the key.
- *
- * Return: 0, -EKEYREJECTED, or an errno of the HMAC.
- */
 int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops, const void *buf,
 			 size_t len, const char **why)
 {
@@ -290,33 +197,24 @@ int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 
 	*why = "a proof where none is due";
 	if (a->state != IBTRS_AUTH_PROVED || !ibtrs_auth_proof_decode(buf, len, &w, why))
-		return auth_fail(a, ops);
+		return auth_fail(a, ops, -EKEYREJECTED);
 	which = le16_to_cpu(w.which);
 	err = auth_mac(ops, a->keys.key[which], AUTH_LABEL_CLIENT, &a->t, mac);
 	if (!err && (ops->differ(mac, w.mac, sizeof(mac)) || which >= a->keys.nr)) {
 		*why = "the proof is wrong: the client has another key of that name, or none";
-		return auth_fail(a, ops);
+		return auth_fail(a, ops, -EKEYREJECTED);
 	}
 	err = err ?: auth_mac(ops, a->keys.key[which], AUTH_LABEL_SESSION, &a->t, a->ks);
 	err = err ?: auth_mark(ops, a->keys.key[which], a->mark);
 	if (err) {
 		*why = "the kernel cannot compute hmac(sha256)";
-		auth_fail(a, ops);
-		return err;
+		return auth_fail(a, ops, err);
 	}
 	ops->wipe(&a->keys, sizeof(a->keys));
 	a->state = IBTRS_AUTH_IN;
 	return 0;
 }
 
-/**
- * ibtrs_auth_has_mark() - is the key that was proved still one of its name?
- * @ops: functions of the caller
- * @keys: keys that the name has now
- * @mark: of the key that was proved
- *
- * A key that was removed, or replaced, is worth nothing from then on, also if its proof is older.
- */
 bool ibtrs_auth_has_mark(const struct ibtrs_auth_ops *ops, const struct ibtrs_keys *keys,
 			 const u8 *mark)
 {
@@ -350,14 +248,6 @@ static int auth_conn_mac(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
 	return ops->hmac(ks, text, l + n + (rsp ? m : 0), mac);
 }
 
-/**
- * ibtrs_auth_req_sign() - put a proof into a CONN_REQ
- * @ops: functions of the caller
- * @ks: key of the session
- * @req: complete except for the proof; AUTH is among its extensions
- *
- * Return: 0, or an errno of the HMAC.
- */
 int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,
 			struct ibtrs_wire_conn_req *req)
 {
@@ -369,12 +259,6 @@ int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,
 	return err;
 }
 
-/**
- * ibtrs_auth_req_good() - is a CONN_REQ from a client that has proved the key?
- * @ops: functions of the caller
- * @ks: key of the session
- * @req: its bytes, which ibtrs_msg_conn_req_decode() has accepted
- */
 bool ibtrs_auth_req_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req)
 {
 	u8 mac[IBTRS_MAC_LEN];
@@ -384,15 +268,6 @@ bool ibtrs_auth_req_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
 			    IBTRS_REQ_MAC_LEN);
 }
 
-/**
- * ibtrs_auth_rsp_sign() - put a proof into the answer to a CONN_REQ
- * @ops: functions of the caller
- * @ks: key of the session
- * @req: bytes of the CONN_REQ
- * @rsp: complete except for the proof
- *
- * Return: 0, or an errno of the HMAC.
- */
 int ibtrs_auth_rsp_sign(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
 			struct ibtrs_wire_conn_rsp *rsp)
 {
@@ -404,13 +279,6 @@ int ibtrs_auth_rsp_sign(const struct ibtrs_auth_ops *ops, const u8 *ks, const vo
 	return err;
 }
 
-/**
- * ibtrs_auth_rsp_good() - is the answer to a CONN_REQ from the server that has the key?
- * @ops: functions of the caller
- * @ks: key of the session
- * @req: bytes of the CONN_REQ
- * @rsp: bytes of the answer, which ibtrs_msg_conn_rsp_decode() has accepted
- */
 bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
 			 const void *rsp)
 {
@@ -423,21 +291,13 @@ bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const v
 
 /* ---- each session ------------------------------------------------------- */
 
-/**
- * ibtrs_auth_identity() - which client is it?
- * @ops: functions of the caller
- * @uuid: of its session
- * @key: name of the key that it has proved; empty: none
- * @identity: result, %IBTRS_UUID_LEN bytes
- *
+/*
  * A client without a key is its uuid. With a key it is a hash of uuid and name of the key, so two
  * clients with one uuid and different keys are not the same one. One bit says whether there is a
  * key: a client without one may choose any uuid, but never gets the identity of one with a key. If
  * it chooses a uuid with that bit, it is a hash of it, too: not the client whose uuid is the same
  * but for the bit. Nobody is the uuid of zeros, which stands for "nobody" where the last writer is
  * kept.
- *
- * Return: 0, or an errno of the HMAC.
  */
 int ibtrs_auth_identity(const struct ibtrs_auth_ops *ops, const u8 *uuid, const char *key,
 			u8 *identity)

@@ -64,32 +64,61 @@ struct ibtrs_auth {
 	u8 mark[IBTRS_MAC_LEN];
 };
 
+/*
+ * What returns an int returns 0, -EKEYREJECTED with a reason in @why, or an errno of ops->hmac.
+ * Each step but the first needs the state that the step before it has left.
+ */
+
+/* Forgets all keys of an attempt, in any state. */
 void ibtrs_auth_end(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops);
 
 /* The client calls these in this order. */
+
+/* @req: what the client says in the CM REQ. @keys: those of @name, at least one. */
 void ibtrs_auth_clt_init(struct ibtrs_auth *a, const struct ibtrs_wire_auth_req *req,
 			 const char *name, const struct ibtrs_keys *keys);
+/* The server accepted the connection, with @rsp in the CM REP. @nonce: random bytes. */
 int ibtrs_auth_clt_hello(struct ibtrs_auth *a, const void *rsp, size_t len, const u8 *nonce,
 			 struct ibtrs_wire_auth_hello *out, const char **why);
+/* Checks the server's proof, then makes ours. */
 int ibtrs_auth_clt_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 			     const void *buf, size_t len, struct ibtrs_wire_auth_proof *out,
 			     const char **why);
+/*
+ * Does the server let us in? @text: its words, %IBTRS_WORDS_LEN bytes. A server that has found that
+ * its keys do not match ours also sends this message. 0, or a negative errno.
+ */
 int ibtrs_auth_clt_verdict(struct ibtrs_auth *a, const void *buf, size_t len, char *text);
 
 /* The server calls these in this order. */
+
+/* @req: AUTH_REQ, which its decoder has accepted. @rsp: what the server says in the CM REP. */
 void ibtrs_auth_srv_init(struct ibtrs_auth *a, const void *req,
 			 const struct ibtrs_wire_auth_rsp *rsp);
+/* Which key does the client name? On success a->t.name is its name. */
 int ibtrs_auth_srv_hello(struct ibtrs_auth *a, const void *buf, size_t len, const char **why);
+/*
+ * Proves that we have the key. @keys: of its name; missing ones are random bytes, so that no client
+ * can find out which names exist. @nonce: random bytes.
+ */
 int ibtrs_auth_srv_challenge(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops,
 			     const struct ibtrs_keys *keys, const u8 *nonce,
 			     struct ibtrs_wire_auth_challenge *out);
+/* Checks the client's proof. On success a->ks is the session key, a->mark that of the key. */
 int ibtrs_auth_srv_proof(struct ibtrs_auth *a, const struct ibtrs_auth_ops *ops, const void *buf,
 			 size_t len, const char **why);
 
+/*
+ * Is the key that was proved, which has @mark, still one of its name? A key that was removed, or
+ * replaced, is worth nothing from then on, also if its proof is older.
+ */
 bool ibtrs_auth_has_mark(const struct ibtrs_auth_ops *ops, const struct ibtrs_keys *keys,
 			 const u8 *mark);
 
-/* Each connection of the path. Errors are those of ops->hmac. */
+/*
+ * Each connection of the path: a proof made with @ks, key of the session, is put into a CONN_REQ
+ * that offers AUTH, or into the answer to it, and checked in one that its decoder has accepted.
+ */
 int ibtrs_auth_req_sign(const struct ibtrs_auth_ops *ops, const u8 *ks,
 			struct ibtrs_wire_conn_req *req);
 bool ibtrs_auth_req_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req);
@@ -98,7 +127,7 @@ int ibtrs_auth_rsp_sign(const struct ibtrs_auth_ops *ops, const u8 *ks, const vo
 bool ibtrs_auth_rsp_good(const struct ibtrs_auth_ops *ops, const u8 *ks, const void *req,
 			 const void *rsp);
 
-/* Which client it is. Errors are those of ops->hmac. */
+/* Which client it is. @uuid: of its session. @key: name of the key that it has proved, or "". */
 int ibtrs_auth_identity(const struct ibtrs_auth_ops *ops, const u8 *uuid, const char *key,
 			u8 *identity);
 
