@@ -121,12 +121,15 @@ void ibtrs_srv_op_drop(struct ibtrs_srv_opx *x)
 bool ibtrs_srv_op_take(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_srv_slot *s = ibtrs_srv_op_slot(x);
-	bool was;
 
 	guard(spinlock_irqsave)(&s->lock);
-	was = x->busy;
+	if (unlikely(x->busy)) {
+		ibtrs_srv_path_close(x->path,
+				     "the client used a slot whose request was not answered");
+		return false;
+	}
 	x->busy = true;
-	return !was;
+	return true;
 }
 
 void ibtrs_srv_op_let_go(struct ibtrs_srv_opx *x)
@@ -280,10 +283,8 @@ static noinline void op_refuse(struct ibtrs_srv_opx *x, struct ibtrs_srv_conn *c
 {
 	struct ibtrs_srv_path *path = conn->path;
 
-	if (!path->limits.new_rkey && !ibtrs_srv_op_take(x)) {
-		ibtrs_srv_path_close(path, "the client used a slot whose request was not answered");
+	if (!path->limits.new_rkey && !ibtrs_srv_op_take(x))
 		return;
-	}
 	pr_warn_ratelimited("session %s: %s: slot %u: request refused: %s (%d)\n",
 			    ibtrs_srv_session_label(path->session), path->name, x->slot, why, err);
 	op_fill(x, conn, off, h);
@@ -367,11 +368,8 @@ void ibtrs_srv_op_begin(struct ibtrs_srv_conn *conn, u32 slot, u32 off)
 		op_decode(x, conn, off);
 		return;
 	}
-	if (unlikely(!ibtrs_srv_op_take(x))) {
-		ibtrs_srv_path_close(conn->path,
-				     "the client used a slot whose request was not answered");
+	if (unlikely(!ibtrs_srv_op_take(x)))
 		return;
-	}
 	x->conn = conn;
 	x->off = off;
 	ibtrs_srv_reply_invalidate(x);

@@ -76,7 +76,8 @@ void ibtrs_srv_op_drop(struct ibtrs_srv_opx *x);
 /*
  * Makes the op busy without asking the fence: for a request that is refused, or whose chunk is
  * invalidated first; or again after a release, because its reply could not be posted. False: it is
- * busy already: the client has used the slot without waiting for the reply. Any context.
+ * busy already: the client has used the slot without waiting for the reply, so its path is closed.
+ * Any context.
  */
 bool ibtrs_srv_op_take(struct ibtrs_srv_opx *x);
 

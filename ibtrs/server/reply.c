@@ -107,12 +107,9 @@ static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct 
 		err = ibtrs_conn_send(&conn->c, first, last, nr, false);
 	if (likely(!err))
 		return 0;
-	if (err == -EAGAIN && ibtrs_srv_op_take(x))
-		return -EAGAIN;
-	ibtrs_srv_path_close(conn->path,
-			     err == -EAGAIN ?
-				     "the client used a slot whose request was not answered" :
-				     "a reply cannot be posted");
+	if (err == -EAGAIN)
+		return ibtrs_srv_op_take(x) ? -EAGAIN : 0;
+	ibtrs_srv_path_close(conn->path, "a reply cannot be posted");
 	return 0;
 }
 
