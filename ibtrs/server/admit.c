@@ -167,24 +167,13 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 	return err;
 }
 
-/* On success conn->lock is held. */
-static int admit_take(struct ibtrs_srv_conn *conn, const char **why)
-{
-	mutex_lock(&conn->lock);
-	if (conn->dead) {
-		mutex_unlock(&conn->lock);
-		return refuse(why, "the path is being closed", -EBUSY);
-	}
-	conn->taken = true;
-	return 0;
-}
-
 int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 		    const struct ibtrs_addr_pair *addr, struct ibtrs_srv_conn **out,
 		    const char **why)
 {
 	struct ibtrs_srv_path *path = NULL;
 	struct ibtrs_srv_proof proof = {};
+	struct ibtrs_srv_conn *conn;
 	int err = 0;
 
 	guard(mutex)(&ibtrs_srv.lock);
@@ -194,10 +183,16 @@ int ibtrs_srv_admit(const struct ibtrs_conn_req *req, const void *wire,
 	if (!req->cid || !(req->ext & IBTRS_EXT_AUTH))
 		err = ibtrs_srv_auth_first(req, wire, &addr->src, &proof, why);
 	err = err ?: admit_find_path(req, wire, addr, &proof, &path, why);
-	if (!err) {
-		*out = &path->conns[req->cid];
-		err = admit_take(*out, why);
-	}
 	memzero_explicit(&proof, sizeof(proof));
-	return err;
+	if (err)
+		return err;
+	conn = &path->conns[req->cid];
+	mutex_lock(&conn->lock);
+	if (conn->dead) {
+		mutex_unlock(&conn->lock);
+		return refuse(why, "the path is being closed", -EBUSY);
+	}
+	conn->taken = true;
+	*out = conn;
+	return 0;
 }

@@ -181,7 +181,6 @@ static void shelf_make_room(u64 bytes, const struct ibtrs_srv_path *path)
 			shelf_remove(c);
 			list_add_tail(&c->entry, &gone);
 			missing -= chunks_bytes(c);
-			free -= chunks_bytes(c);
 		}
 	}
 	spin_unlock(&shelf_lock);

@@ -101,20 +101,6 @@ static int chunk_make_mrs(struct ibtrs_srv_path *path, struct scatterlist *sgl, 
 	return 0;
 }
 
-static void chunk_rkey_sent(struct ib_cq *cq, struct ib_wc *wc)
-{
-	/* Never posted: RKEY_RSP is part of a reply. */
-}
-
-static int chunk_make_rkeys(struct ibtrs_srv_path *path)
-{
-	size_t size = path->limits.queue_depth * sizeof(struct ibtrs_wire_rkey_rsp);
-
-	if (!path->limits.new_rkey)
-		return 0;
-	return ibtrs_iu_init(&path->rkeys, path->dev->ib, size, DMA_TO_DEVICE, chunk_rkey_sent);
-}
-
 int ibtrs_srv_chunk_map(struct ibtrs_srv_path *path, const char **why)
 {
 	u32 nr = path->limits.queue_depth;
@@ -131,7 +117,10 @@ int ibtrs_srv_chunk_map(struct ibtrs_srv_path *path, const char **why)
 	sgl = kvmalloc_array(nr, sizeof(*sgl), GFP_KERNEL);
 	if (path->mrs.dma && sgl)
 		err = chunk_map_dma(path, sgl);
-	err = err ?: chunk_make_rkeys(path);
+	/* Without a completion: it is never posted itself, RKEY_RSP is part of a reply. */
+	if (!err && path->limits.new_rkey)
+		err = ibtrs_iu_init(&path->rkeys, path->dev->ib,
+				    nr * sizeof(struct ibtrs_wire_rkey_rsp), DMA_TO_DEVICE, NULL);
 	err = err ?: chunk_make_mrs(path, sgl, why);
 	kvfree(sgl);
 	return err;

@@ -155,13 +155,6 @@ static void path_watchdog(struct ibtrs_srv_path *path)
 		jiffies_to_msecs(jiffies - path->waits_since) / 1000, path->busy_from);
 }
 
-/* A path that lingers keeps that state to the end: it blocks no other path. */
-static void path_closed(struct ibtrs_srv_path *path)
-{
-	guard(mutex)(&ibtrs_srv.lock);	/* look.c makes a path linger under it, too */
-	ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
-}
-
 static void path_close_work(struct work_struct *work)
 {
 	struct ibtrs_srv_path *path = container_of(work, struct ibtrs_srv_path, close_work);
@@ -188,7 +181,9 @@ static void path_end_work(struct work_struct *work)
 	}
 	synchronize_rcu();		/* tasks that have just ended an op, and the close work */
 	cancel_delayed_work(&path->end_work);	/* which they may have queued */
-	path_closed(path);
+	/* A path that lingers, which look.c begins under the lock, keeps that state to the end. */
+	scoped_guard(mutex, &ibtrs_srv.lock)
+		ibtrs_srv_path_change(path, IBTRS_SRV_PATH_CLOSING, IBTRS_SRV_PATH_CLOSED);
 	kvfree(path->ops);
 	path->ops = NULL;
 	ibtrs_srv_chunk_put(path, true);

@@ -229,13 +229,13 @@ static void sysfs_dev_release(struct device *dev)
  * udev hears nothing of sessions: a client could connect and go as fast as it can, and each time
  * udevd would have work.
  */
-static struct device *sysfs_dev_add(struct ibtrs_srv_session *s)
+int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s)
 {
 	struct device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	int err;
 
 	if (!dev)
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	device_initialize(dev);
 	dev->class = sysfs_class;
 	dev->groups = session_groups;
@@ -244,18 +244,10 @@ static struct device *sysfs_dev_add(struct ibtrs_srv_session *s)
 	dev_set_uevent_suppress(dev, true);
 	err = dev_set_name(dev, "%s", s->label);
 	err = err ?: device_add(dev);
-	if (!err)
-		return dev;
-	put_device(dev);
-	return ERR_PTR(err);
-}
-
-int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s)
-{
-	struct device *dev = sysfs_dev_add(s);
-
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
+	if (err) {
+		put_device(dev);
+		return err;
+	}
 	s->sysfs_paths = kobject_create_and_add("paths", &dev->kobj);
 	if (!s->sysfs_paths) {
 		device_unregister(dev);
