@@ -118,11 +118,6 @@ bool ibtrs_srv_auth_may_log(enum ibtrs_srv_line line, const struct ibtrs_addr *p
 	return __ratelimit(&limit[line][jhash(peer->raw, sizeof(peer->raw), seed) % AUTH_PEERS]);
 }
 
-enum ibtrs_srv_auth ibtrs_srv_auth_mode(void)
-{
-	return ibtrs_srv.ops->auth();
-}
-
 static void auth_forget(struct auth_grant *g)
 {
 	list_del(&g->entry);
@@ -222,7 +217,7 @@ int ibtrs_srv_auth_first(const struct ibtrs_conn_req *req, const void *wire,
 
 	memset(proof, 0, sizeof(*proof));
 	if (!(req->ext & IBTRS_EXT_AUTH)) {
-		if (ibtrs_srv_auth_mode() != IBTRS_SRV_AUTH_REQUIRED)
+		if (ibtrs_srv.ops->auth() != IBTRS_SRV_AUTH_REQUIRED)
 			return 0;
 		return auth_refuse(-EACCES, why,
 				   "authentication is required here: map with auth=KEY");

@@ -23,7 +23,6 @@ struct ibtrs_srv_proof {
 	u8 mark[IBTRS_MAC_LEN];
 };
 
-enum ibtrs_srv_auth ibtrs_srv_auth_mode(void);
 /* Adds one to auth_failures. Any context. */
 void ibtrs_srv_auth_failed(void);
 /* Counts what became of who has @key, or says that it has; empty: nobody. Sleeps. */

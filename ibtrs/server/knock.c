@@ -425,7 +425,7 @@ int ibtrs_srv_knock(struct rdma_cm_id *id, const struct ibtrs_auth_req *req, con
 	struct ibtrs_srv_knock *k;
 	int err;
 
-	if (ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OFF)
+	if (ibtrs_srv.ops->auth() == IBTRS_SRV_AUTH_OFF)
 		return refuse(why, "authentication is disabled here (auth=off): map without auth=",
 			      -EKEYREJECTED);
 	if (!ibtrs_conn_has_gids(id))

@@ -93,7 +93,7 @@ static void quota_count(const struct ibtrs_addr *addr, const char *key, bool kno
 	*c = (struct ibtrs_quota_client){
 		.known	= known,
 		.keyed	= key[0],
-		.leaves	= ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_OPTIONAL,
+		.leaves	= ibtrs_srv.ops->auth() == IBTRS_SRV_AUTH_OPTIONAL,
 	};
 	list_for_each_entry(s, &ibtrs_srv.sessions, entry) {
 		bool named = s->name[0], same_key = !strcmp(s->key, key);

@@ -281,7 +281,7 @@ static void session_close_refused(struct ibtrs_srv_path *path)
 
 	if (ibtrs_srv_path_state(path) >= IBTRS_SRV_PATH_CLOSING)
 		return;
-	if (!s->key[0] && ibtrs_srv_auth_mode() == IBTRS_SRV_AUTH_REQUIRED)
+	if (!s->key[0] && ibtrs_srv.ops->auth() == IBTRS_SRV_AUTH_REQUIRED)
 		why = "authentication is required here";
 	/* One that has not named the session yet is judged when it does. */
 	else if (s->name[0] && test_bit(0, &path->info_seen) &&
