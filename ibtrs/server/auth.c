@@ -163,7 +163,7 @@ static void auth_make_room_of(const char *key)
 }
 
 int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_addr *peer,
-			 const struct ibtrs_srv_proof *proof)
+			 const struct ibtrs_auth *a)
 {
 	struct auth_grant *g = kzalloc(sizeof(*g), GFP_KERNEL);
 
@@ -171,10 +171,12 @@ int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_ad
 		return -ENOMEM;
 	g->req = *req;
 	g->peer = *peer;
-	g->proof = *proof;
+	memcpy(g->proof.key, a->t.name, sizeof(g->proof.key));
+	memcpy(g->proof.ks, a->ks, sizeof(g->proof.ks));
+	memcpy(g->proof.mark, a->mark, sizeof(g->proof.mark));
 	g->end = jiffies + AUTH_GRANT_LIFE;
 	guard(mutex)(&auth_lock);
-	auth_make_room_of(proof->key);
+	auth_make_room_of(g->proof.key);
 	auth_make_room(1);
 	list_add_tail(&g->entry, &auth_grants);
 	auth_nr++;

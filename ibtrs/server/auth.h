@@ -8,6 +8,7 @@
 #include "ibtrs/proto/msg.h"
 #include "ibtrs/server/server.h"
 
+struct ibtrs_auth;
 struct ibtrs_srv_path;
 struct ibtrs_srv_session;
 
@@ -40,11 +41,11 @@ enum ibtrs_srv_line {
 bool ibtrs_srv_auth_may_log(enum ibtrs_srv_line line, const struct ibtrs_addr *peer);
 
 /*
- * A client at @peer has proved @proof, and is about to set up the path of @req. The grant is good
- * once, for half a minute. Sleeps. 0 or -ENOMEM.
+ * A client at @peer has proved its key in @a, and is about to set up the path of @req. The grant is
+ * good once, for half a minute. Sleeps. 0 or -ENOMEM.
  */
 int ibtrs_srv_auth_grant(const struct ibtrs_auth_req *req, const struct ibtrs_addr *peer,
-			 const struct ibtrs_srv_proof *proof);
+			 const struct ibtrs_auth *a);
 /*
  * May this CONN_REQ, of cid 0 or without AUTH, be looked at? Called before its session or path is
  * looked up. Wipe @proof after use. Sleeps. 0; -EACCES: no client is let in without a proof;

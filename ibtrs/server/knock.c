@@ -160,19 +160,14 @@ static void knock_hello(struct ibtrs_srv_knock *k)
 
 static void knock_proof(struct ibtrs_srv_knock *k)
 {
-	struct ibtrs_srv_proof proof = {};
 	const char *why = "";
 	int err;
 
 	ibtrs_iu_sync_cpu(&k->in[1]);
 	err = ibtrs_auth_srv_proof(&k->auth, &ibtrs_auth_kernel, k->in[1].buf, k->len[1], &why);
 	if (!err) {
-		memcpy(proof.key, k->auth.t.name, sizeof(proof.key));
-		memcpy(proof.ks, k->auth.ks, sizeof(proof.ks));
-		memcpy(proof.mark, k->auth.mark, sizeof(proof.mark));
 		why = "out of memory";
-		err = ibtrs_srv_auth_grant(&k->req, &k->peer, &proof);
-		memzero_explicit(&proof, sizeof(proof));
+		err = ibtrs_srv_auth_grant(&k->req, &k->peer, &k->auth);
 	}
 	ibtrs_auth_end(&k->auth, &ibtrs_auth_kernel);
 	if (err) {
