@@ -20,7 +20,6 @@
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/debug.h"
 #include "ibtrs/server/handshake.h"
-#include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
 
 #define HS_REFUSED_MAX	256

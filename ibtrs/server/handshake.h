@@ -65,4 +65,12 @@ void ibtrs_srv_info_work(struct work_struct *work);	/* the work @info_work of a 
 /* Post the buffer for INFO_REQ on cid 0, before it is accepted. 0 or an errno. Sleeps. */
 int ibtrs_srv_info_expect(struct ibtrs_srv_path *path);
 
+/* rx.c: receives on a connection, after INFO_REQ. */
+
+/* How many empty receives a connection wants. */
+u32 ibtrs_srv_rx_depth(const struct ibtrs_srv_conn *conn);
+/* Post them. */
+int ibtrs_srv_rx_start(struct ibtrs_srv_conn *conn);
+void ibtrs_srv_rx_done(struct ib_cq *cq, struct ib_wc *wc);
+
 #endif

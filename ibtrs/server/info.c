@@ -11,8 +11,6 @@
 #include "ibtrs/server/handshake.h"
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/quota.h"
-#include "ibtrs/server/rx.h"
-#include "ibtrs/server/sysfs.h"
 
 #define INFO_HB_DELAY	(HZ / 10)	/* time for the client to post its receives */
 #define INFO_REFUSED	(2 * HZ)	/* time for a refused client to leave by itself */

@@ -19,7 +19,6 @@
 #include "ibtrs/server/op.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
-#include "ibtrs/server/sysfs.h"
 
 /*
  * The ops of a path that is closing: which are still busy, which the user still works on, and which

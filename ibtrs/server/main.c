@@ -16,7 +16,6 @@
 #include "ibtrs/server/handshake.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
-#include "ibtrs/server/sysfs.h"
 
 #define CREATE_TRACE_POINTS
 #include "ibtrs/server/trace.h"

@@ -23,7 +23,7 @@
  */
 #include <linux/slab.h>
 #include "ibtrs/server/debug.h"
-#include "ibtrs/server/reply.h"
+#include "ibtrs/server/op.h"
 #include "ibtrs/server/trace.h"
 
 /* ---- memory ------------------------------------------------------------- */

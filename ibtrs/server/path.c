@@ -5,7 +5,6 @@
  *
  * Any context may call this file, so it takes no lock and only posts works.
  */
-#include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
 #include "ibtrs/server/trace.h"
 

@@ -21,6 +21,9 @@
 #include "ibtrs/server/auth.h"
 #include "ibtrs/server/chunk.h"
 
+#define IBTRS_SRV_RX_BATCH	16	/* receives are posted again in batches of this size */
+#define IBTRS_SRV_RX_SERVICE	(128 + IBTRS_SRV_RX_BATCH)
+
 struct ibtrs_srv_session;
 struct ibtrs_srv_opx;
 struct ibtrs_srv_path_dir;

@@ -34,11 +34,9 @@
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/handshake.h"
+#include "ibtrs/server/op.h"
 #include "ibtrs/server/quota.h"
-#include "ibtrs/server/reply.h"
-#include "ibtrs/server/rx.h"
 #include "ibtrs/server/session.h"
-#include "ibtrs/server/sysfs.h"
 #include "ibtrs/server/trace.h"
 
 #define PATH_WATCHDOG	(10 * HZ)

@@ -27,7 +27,7 @@
  * in the chunk, and the 8 bytes of RKEY_RSP are in path->rkeys.
  */
 #include "ibtrs/proto/imm.h"
-#include "ibtrs/server/reply.h"
+#include "ibtrs/server/op.h"
 #include "ibtrs/server/trace.h"
 
 #define REPLY_PROBES	16	/* more lone requests in a row: replies are sent at once */

@@ -9,9 +9,8 @@
  */
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/proto/msg.h"
-#include "ibtrs/server/path.h"
-#include "ibtrs/server/reply.h"
-#include "ibtrs/server/rx.h"
+#include "ibtrs/server/handshake.h"
+#include "ibtrs/server/op.h"
 
 /*
  * Trials (protocol.md 8.4): a client asks whether packets of full size come through, before it

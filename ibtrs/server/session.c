@@ -21,7 +21,6 @@
 #include "ibtrs/proto/imm.h"
 #include "ibtrs/server/quota.h"
 #include "ibtrs/server/session.h"
-#include "ibtrs/server/sysfs.h"
 
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid, const char *key)
 {

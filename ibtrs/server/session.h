@@ -142,4 +142,18 @@ void ibtrs_srv_look_ops_unpark(struct ibtrs_srv_path *path);
  */
 bool ibtrs_srv_look_ops_any_busy(const struct ibtrs_srv_path *path, u32 *from);
 
+/*
+ * sysfs.c: /sys/class/ibtrs-server. After ibtrs_srv_sysfs_path_del() / _session_del() no show or
+ * store of it runs any more, even if a file is still open.
+ */
+
+int ibtrs_srv_sysfs_init(void);
+void ibtrs_srv_sysfs_exit(void);	/* waits until the last directory is freed */
+
+int ibtrs_srv_sysfs_session_add(struct ibtrs_srv_session *s);
+void ibtrs_srv_sysfs_session_del(struct ibtrs_srv_session *s);	/* idempotent; its paths are gone */
+int ibtrs_srv_sysfs_path_add(struct ibtrs_srv_path *path);
+/* idempotent; not from a show or store of it */
+void ibtrs_srv_sysfs_path_del(struct ibtrs_srv_path *path);
+
 #endif

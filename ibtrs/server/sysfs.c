@@ -23,7 +23,6 @@
 #include <linux/wait_bit.h>
 #include <ibtrs/admin.h>
 #include "ibtrs/server/session.h"
-#include "ibtrs/server/sysfs.h"
 
 /**
  * struct ibtrs_srv_path_dir - paths/<src@dst>/
