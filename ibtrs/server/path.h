@@ -29,12 +29,11 @@ struct ibtrs_srv_opx;
 struct ibtrs_srv_path_dir;
 
 /*
- * Indexed by enum ibtrs_dir. Bytes count what the client wrote, headers included (docs/sysfs.md),
- * or the data that a read asked for and its headers.
+ * Reads and their bytes, writes and their bytes. Bytes count what the client wrote, headers
+ * included (docs/sysfs.md), or the data that a read asked for and its headers.
  */
 struct ibtrs_srv_traffic {
-	u64 cnt[2];
-	u64 bytes[2];
+	u64 n[4];
 };
 
 /**
@@ -51,8 +50,8 @@ struct ibtrs_srv_stats {
 
 static inline void ibtrs_srv_path_count(struct ibtrs_srv_stats *s, enum ibtrs_dir dir, u32 bytes)
 {
-	this_cpu_inc(s->pcpu->cnt[dir]);
-	this_cpu_add(s->pcpu->bytes[dir], bytes);
+	this_cpu_inc(s->pcpu->n[2 * dir]);
+	this_cpu_add(s->pcpu->n[2 * dir + 1], bytes);
 }
 
 enum ibtrs_srv_path_state {

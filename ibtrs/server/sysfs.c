@@ -81,44 +81,25 @@ static ssize_t disconnect_store(struct kobject *kobj, struct kobj_attribute *att
 
 static void stats_sum(const struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t)
 {
-	unsigned int cpu, d;
+	unsigned int cpu, i;
 
 	memset(t, 0, sizeof(*t));
-	for_each_possible_cpu(cpu) {
-		const struct ibtrs_srv_traffic *p = per_cpu_ptr(s->pcpu, cpu);
-
-		for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
-			t->cnt[d] += READ_ONCE(p->cnt[d]);
-			t->bytes[d] += READ_ONCE(p->bytes[d]);
-		}
-	}
-}
-
-static void stats_traffic(struct ibtrs_srv_stats *s, struct ibtrs_srv_traffic *t)
-{
-	unsigned int d;
-
-	guard(spinlock)(&s->lock);
-	stats_sum(s, t);
-	for (d = 0; d < ARRAY_SIZE(t->cnt); d++) {
-		t->cnt[d] -= s->base.cnt[d];
-		t->bytes[d] -= s->base.bytes[d];
-	}
-}
-
-static void stats_reset(struct ibtrs_srv_stats *s)
-{
-	guard(spinlock)(&s->lock);
-	stats_sum(s, &s->base);
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < ARRAY_SIZE(t->n); i++)
+			t->n[i] += READ_ONCE(per_cpu_ptr(s->pcpu, cpu)->n[i]);
 }
 
 static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
+	struct ibtrs_srv_stats *s = &path_of(kobj)->stats;
 	struct ibtrs_srv_traffic t;
+	unsigned int i;
 
-	stats_traffic(&path_of(kobj)->stats, &t);
-	return sysfs_emit(buf, "%llu %llu %llu %llu\n", t.cnt[IBTRS_READ], t.bytes[IBTRS_READ],
-			  t.cnt[IBTRS_WRITE], t.bytes[IBTRS_WRITE]);
+	guard(spinlock)(&s->lock);
+	stats_sum(s, &t);
+	for (i = 0; i < ARRAY_SIZE(t.n); i++)
+		t.n[i] -= s->base.n[i];
+	return sysfs_emit(buf, "%llu %llu %llu %llu\n", t.n[0], t.n[1], t.n[2], t.n[3]);
 }
 
 static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
@@ -129,7 +110,8 @@ static ssize_t rdma_store(struct kobject *kobj, struct kobj_attribute *attr, con
 
 	if (err)
 		return err;
-	stats_reset(&path->stats);
+	scoped_guard(spinlock, &path->stats.lock)
+		stats_sum(&path->stats, &path->stats.base);
 	return count;
 }
 
