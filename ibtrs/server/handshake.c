@@ -77,17 +77,6 @@ static void hs_origin(struct ibtrs_origin *from, const struct rdma_cm_id *id,
 
 /* ---- acceptance: under conn->lock --------------------------------------- */
 
-static struct ibtrs_conn_caps hs_caps(const struct ibtrs_srv_conn *conn)
-{
-	return (struct ibtrs_conn_caps){
-		.send_wr = ibtrs_srv_path_send_wr(!conn->c.cid),
-		.recv_wr = ibtrs_srv_rx_depth(conn) + !conn->c.cid,
-		.send_sge = 1,
-		.vector = conn->c.cid ? conn->c.cid - 1 : 0,
-		.poll = IB_POLL_WORKQUEUE,
-	};
-}
-
 /* E-5, E-49 */
 static int hs_bind_device(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, const char **why)
 {
@@ -109,7 +98,13 @@ static int hs_bind_device(struct ibtrs_srv_conn *conn, struct rdma_cm_id *id, co
 
 static int hs_build_conn(struct ibtrs_srv_conn *conn, const char **why)
 {
-	struct ibtrs_conn_caps caps = hs_caps(conn);
+	const struct ibtrs_conn_caps caps = {
+		.send_wr = ibtrs_srv_path_send_wr(!conn->c.cid),
+		.recv_wr = ibtrs_srv_rx_depth(conn) + !conn->c.cid,
+		.send_sge = 1,
+		.vector = conn->c.cid ? conn->c.cid - 1 : 0,
+		.poll = IB_POLL_WORKQUEUE,
+	};
 	struct ibtrs_srv_path *path = conn->path;
 	int err;
 

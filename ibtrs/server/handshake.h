@@ -3,17 +3,9 @@
 #ifndef IBTRS_SERVER_HANDSHAKE_H
 #define IBTRS_SERVER_HANDSHAKE_H
 
-#include <linux/workqueue.h>
 #include <rdma/rdma_cm.h>
-#include "ibtrs/proto/auth.h"
+#include "ibtrs/server/session.h"
 
-struct ibtrs_srv_path;
-struct ibtrs_srv_proof;
-struct ibtrs_srv_session;
-struct ibtrs_addr_pair;
-struct ibtrs_conn_req;
-struct ibtrs_srv_conn;
-struct ibtrs_addr;
 struct ibtrs_srv_knock;
 
 /* Event handler of the listeners and of all connections that come from them. */
