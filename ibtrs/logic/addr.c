@@ -245,9 +245,7 @@ int ibtrs_addr_pair_parse(const char *s, size_t len, struct ibtrs_addr_pair *out
 	memset(out, 0, sizeof(*out));
 	if (!len)
 		return refuse(why, "empty path", -EINVAL);
-	sep = memchr(s, ',', len);
-	if (!sep)
-		sep = memchr(s, '@', len);
+	sep = memchr(s, ',', len) ?: memchr(s, '@', len);
 	if (sep) {
 		if (sep == s)
 			return refuse(why, "empty source address", -EINVAL);

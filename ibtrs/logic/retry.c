@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
- * When a path is tried again, how patiently, and how much it is trusted (decision 11, design 6.2).
- *
  * The client keeps one record for each path and tells it what happens to the path, as events.
- * Nothing here can fail, and the time is always an argument.
+ * Nothing here can fail.
  */
-#include <ibtrs/pure.h>
+#include "ibtrs/logic/beat.h"
 #include "ibtrs/logic/retry.h"
 
 const struct ibtrs_backoff ibtrs_backoff_default = {
@@ -306,8 +304,6 @@ static u32 patience_first_word_ms(const struct ibtrs_retry *r, bool others, bool
 	return PATIENCE_LONGEST_MS;
 }
 
-/* as logic/beat.h: a link that moves less than 4 MiB in a second is as good as dead */
-#define TRIAL_FLOOR_SHIFT	22
 #define TRIAL_MS	2000u
 #define TRIAL_DOUBT_MS	500u
 
@@ -322,7 +318,8 @@ u32 ibtrs_retry_patience_ms(const struct ibtrs_retry *r, enum ibtrs_retry_phase 
 	case IBTRS_RETRY_CONNECT:
 		return IBTRS_RETRY_RESOLVE_MS + patience_step_ms(r);
 	case IBTRS_RETRY_TRIAL:
-		return TRIAL_MS + (u32)(bytes >> TRIAL_FLOOR_SHIFT) * 1000;
+		/* as in an interval of heartbeats: less than 4 MiB in a second is no link */
+		return TRIAL_MS + (u32)(bytes >> IBTRS_SQWATCH_FLOOR_SHIFT) * 1000;
 	case IBTRS_RETRY_DOUBT:
 		return TRIAL_DOUBT_MS;
 	default:
