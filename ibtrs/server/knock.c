@@ -3,16 +3,14 @@
  * Authentication: the exchange (protocol.md 8.6), on a connection of its own, before the path of
  * the client has any.
  *
- * Each knock has a place, before anything is built for it. A place is taken for KNOCK_SECOND at
- * least, even if its connection ends sooner, and while its connection is taken apart; only a client
- * that has proved its key gives it back at once. So the number of places is also the number of
- * queue pairs that are built in a second, whatever is sent. Who finds no place is refused, which
- * costs nothing but the answer. A knock that has had its second makes room for the next one.
+ * Each knock has a place, before anything is built for it (docs/design.md 7.2). A place is taken
+ * for KNOCK_SECOND at least, even if its connection ends sooner, and while its connection is taken
+ * apart; only a client that has proved its key gives it back at once.
  *
- * There are three kinds of places (enum ibtrs_caller), so that nobody who is new here keeps out
- * a client that was let in before. An AUTH_REQ that names a session of a key draws on the places of
- * that session: its uuid is root's to see, also on a host whose users flood this server. Nobody
- * takes more than KNOCKS_PER_PEER of a kind, nor more than are left free for the others.
+ * There are three kinds of places (enum ibtrs_caller). An AUTH_REQ that names a session of a key
+ * draws on the places of that session: its uuid is root's to see, also on a host whose users flood
+ * this server. Nobody takes more than KNOCKS_PER_PEER of a kind, nor more than are left free for
+ * the others.
  *
  * A stranger costs one small queue pair and a kilobyte, for KNOCK_LIFE at most. A refusal is sent
  * only after KNOCK_SECOND: that limits how often a client that guesses keys can try on each of its

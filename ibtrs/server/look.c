@@ -4,14 +4,14 @@
  * closing or lingering.
  *
  *  - A path that waits only for ops that the client has given up begins to linger.
- *  - A client that has lost all its paths cannot give a disk up itself, and its CONN_REQs are
- *    refused while the disk still works on its ops. After LOOK_AWAY the user gives up, for the
- *    client, the disks that the closing paths wait for (give_up()). Then the client can connect
- *    again, and it still has its other disks.
- *  - A client may be gone for good while a disk still works on its ops. After LOOK_LOST the user
- *    closes all that the client had open (session_lost()). Once only lingering paths are left, the
- *    session also gives up its name (name.c keeps the name for a while). A client that comes back
- *    later finds the session in this state.
+ *  - LOOK_AWAY after the client has lost all its paths, the user gives up, for the client, the
+ *    disks that the closing paths wait for (give_up()).
+ *  - LOOK_LOST after its last CONN_REQ, the user closes all that the client had open
+ *    (session_lost()). Once only lingering paths are left, the session also gives up its name
+ *    (name.c keeps the name for a while). A client that comes back later finds the session in this
+ *    state.
+ *
+ * Why, says docs/design.md 7.2.
  *
  * Called by: path_run.c; path.c queues the work (ibtrs_srv_session_watch()). Locking: a look takes
  * ibtrs_srv.lock for moments, and up_lock while it talks to the user. Failure: none.

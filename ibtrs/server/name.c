@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Names of sessions: each belongs to one session of this server among those of its key, or among
- * those without a key (E-8). So nobody keeps a name from a client that has a key, except who has
- * the same key. Two sessions with one name and different keys have different labels: the log and
- * sysfs call the second one NAME#2.
+ * those without a key (E-8). Two sessions with one name and different keys have different labels.
  *
  * Names of clients that were lost while they had something open are kept for name_keep_s
  * (logic/kept), which is longer than a client holds by default. A session that gets a name kept for

@@ -23,13 +23,11 @@
  *     as a watchdog, which logs which path waits
  *  6. a grace period passes for code that has just ended an op; then chunks and ops are freed, and
  *     the session forgets the path
- * Until step 6 the path counts (law L6), and its client gets -EBUSY. But a disk that never answers
- * must not cost the client its other disks. So once the path is stopped, and all its executing ops
- * are for disks that the client has given up (or that were given up for it, look.c), the path
- * lingers: its ops leave their slots, the client's next incarnation can take the path's place, and
- * the steps above go on. A device made of bios (LVM) can already block the drain, inside the
- * completion of its request; the requests behind it in the queue find the path closing and are not
- * executed.
+ * Until step 6 the path counts (law L6), and its client gets -EBUSY. But once it is stopped, and
+ * all its executing ops are for disks that the client has given up (or that were given up for it,
+ * look.c), the path lingers (docs/design.md 7.2), and the steps above go on. A device made of bios
+ * (LVM) can already block the drain, inside the completion of its request; the requests behind it
+ * in the queue find the path closing and are not executed.
  */
 #include <linux/slab.h>
 #include "ibtrs/proto/imm.h"

@@ -2,13 +2,8 @@
 /*
  * How much of this server clients use: this file counts, logic/quota judges.
  *
- * A client is an address together with the key that it has proved there, if any. So a client
- * without a key uses up nothing of the limits of a client with a key on the same host. A key has
- * limits of its own: its holder may come from any number of addresses.
- *
- * There is no table of clients beside that of sessions. At each CONN_REQ and each INFO_REQ all
- * sessions and their paths, some hundreds at most, are counted anew, under the lock that both
- * requests take anyway. So no number stays wrong, and none has to be given back.
+ * There is no table of clients: all sessions and their paths, some hundreds at most, are counted
+ * anew each time. So no number stays wrong, and none has to be given back.
  *
  * Called by: admit.c (paths, connections), session.c (names), info.c (let in), path_run.c (end).
  * Locking: ibtrs_srv.lock for all that counts. Failure: a refusal, in words that name the
