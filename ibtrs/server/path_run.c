@@ -120,13 +120,9 @@ static void path_release_device(struct ibtrs_srv_path *path)
 	ibtrs_srv_chunk_unmap(path);
 	ibtrs_dev_put(path->dev);
 	path->dev = NULL;
-	for (cid = 0; cid < path->nr_conns; cid++) {
-		struct rdma_cm_id *id = path->conns[cid].c.id;
-
-		if (id)
-			rdma_destroy_id(id);
-		path->conns[cid].c.id = NULL;
-	}
+	for (cid = 0; cid < path->nr_conns; cid++)
+		if (path->conns[cid].c.id)
+			rdma_destroy_id(path->conns[cid].c.id);
 }
 
 static void path_begin_waiting(struct ibtrs_srv_path *path)
