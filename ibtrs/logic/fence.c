@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #include "ibtrs/logic/fence.h"
 
-/**
- * ibtrs_fence_arrive() - a request has arrived for a slot
- * @s: the slot, under the caller's lock
+/*
+ * A request has arrived for a slot.
  * @fence: the request carries a token; a peer without FENCE sends none, and requests only wait for
  *	each other
- * @token: ignored without @fence
  *
  * Return: what to do with the request. @s then holds the token, unless the token is stale or too
  * far ahead. For %IBTRS_FENCE_RUN the slot is marked as running.
@@ -26,12 +24,9 @@ enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fen
 	return IBTRS_FENCE_RUN;
 }
 
-/**
- * ibtrs_fence_end() - the op that ran on a slot is done
- * @s: the slot, under the caller's lock
- * @fence: the parked request carries a token
- * @parked: a request waits for this moment
- * @token: the parked request's
+/*
+ * The op that ran on a slot is done.
+ * @parked: a request waits for this moment; @fence and @token are those of it
  * @path_up: the parked request's path can still carry its reply
  *
  * A parked request whose token is no longer the newest was overtaken by a later request. That later
@@ -47,11 +42,8 @@ bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 to
 	return s->running;
 }
 
-/**
- * ibtrs_fence_behind() - what to answer a request that is not executed
- * @s: the slot, under the caller's lock
- * @fence: the request carries a token
- * @token: ignored without @fence
+/*
+ * What to answer a request that is not executed because of its token.
  *
  * A client that counts by one is never behind, unless another host sends requests in its name.
  * Then the client must learn how far it is behind, or it could not use the slot any more

@@ -36,7 +36,6 @@ struct ibtrs_fence_slot {
 
 enum ibtrs_fence_verdict ibtrs_fence_arrive(struct ibtrs_fence_slot *s, bool fence, u64 token);
 bool ibtrs_fence_end(struct ibtrs_fence_slot *s, bool fence, bool parked, u64 token, bool path_up);
-/* The answer to a request that is not executed because of its token. */
 int ibtrs_fence_behind(const struct ibtrs_fence_slot *s, bool fence, u64 token);
 u64 ibtrs_fence_catch_up(u64 token, int err);
 

@@ -9,12 +9,9 @@
  * own lock. Only code that begins, ends or lets go a request of that slot takes it, so the lock
  * usually costs one atomic instruction.
  *
- * Verdicts: RUN: execute the request now. PARK: wait until the earlier execution of the slot, on
- * another path, has ended. STALE: answer how far the request's token is behind. FAR: close the
- * path, because no client can have counted that far. A slot parks at most one request: a newer one
- * replaces it, and the replaced one is answered as stale. A parked request runs from a work item,
- * because the earlier op may end in an interrupt, and it runs only if its path is still connected
- * (law L7).
+ * A slot parks at most one request: a newer one replaces it, and the replaced one is answered as
+ * stale. A parked request runs from a work item, because the earlier op may end in an interrupt,
+ * and it runs only if its path is still connected (law L7).
  *
  * An op ends only in ibtrs_srv_op_release(): right before its reply is posted (reply.c), or without
  * a reply when its path is closing. If the peer broke the protocol, the path is closed, and
