@@ -327,7 +327,8 @@ static int hs_connect(struct rdma_cm_id *id, const struct rdma_conn_param *param
 	return 0;
 }
 
-int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+/* Of the listeners and of all connections that come from them. */
+static int hs_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct ibtrs_srv_conn *conn = id->context;
 	struct ibtrs_fault fault;
@@ -387,7 +388,7 @@ static struct rdma_cm_id *listen_on(struct sockaddr *addr, enum rdma_ucm_port_sp
 	struct rdma_cm_id *id;
 	int err;
 
-	id = rdma_create_id(&init_net, ibtrs_srv_handshake_event, NULL, ps, IB_QPT_RC);
+	id = rdma_create_id(&init_net, hs_event, NULL, ps, IB_QPT_RC);
 	if (IS_ERR(id))
 		return id;
 	err = rdma_bind_addr(id, addr);

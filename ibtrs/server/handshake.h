@@ -8,9 +8,6 @@
 
 struct ibtrs_srv_knock;
 
-/* Event handler of the listeners and of all connections that come from them. */
-int ibtrs_srv_handshake_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
-
 int ibtrs_srv_handshake_start(u16 port);
 /* When it returns, no connection request is being handled any more. Idempotent. */
 void ibtrs_srv_handshake_stop(void);
@@ -48,8 +45,6 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 					    const struct ibtrs_conn_req *req,
 					    const struct ibtrs_addr_pair *addr,
 					    const struct ibtrs_srv_proof *proof);
-/* Frees a path that is not, or no longer, on a list. */
-void ibtrs_srv_path_free(struct ibtrs_srv_path *path);
 
 /* info.c: INFO_REQ: a path that has all its connections becomes one that carries requests. */
 

@@ -160,6 +160,14 @@ static void path_close_work(struct work_struct *work)
 	path_begin_waiting(path);
 }
 
+static void path_free(struct ibtrs_srv_path *path)
+{
+	free_percpu(path->stats.pcpu);
+	kvfree(path->conns);
+	memzero_explicit(&path->proof, sizeof(path->proof));
+	kfree(path);
+}
+
 static void path_end_work(struct work_struct *work)
 {
 	struct ibtrs_srv_path *path =
@@ -181,7 +189,7 @@ static void path_end_work(struct work_struct *work)
 	ibtrs_srv_chunk_put(path, true);
 	ibtrs_srv_session_del_path(path);
 	synchronize_rcu();	/* code that sends an event may still see the path in the list */
-	ibtrs_srv_path_free(path);
+	path_free(path);
 }
 
 /* ---- the beginning ------------------------------------------------------ */
@@ -218,7 +226,7 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	path->conns = kvcalloc(req->cid_num, sizeof(*path->conns), GFP_KERNEL);
 	path->stats.pcpu = alloc_percpu(struct ibtrs_srv_traffic);
 	if (!path->conns || !path->stats.pcpu) {
-		ibtrs_srv_path_free(path);
+		path_free(path);
 		return NULL;
 	}
 	spin_lock_init(&path->stats.lock);
@@ -252,12 +260,4 @@ struct ibtrs_srv_path *ibtrs_srv_path_alloc(struct ibtrs_srv_session *session,
 	path->hb.path = path->name;
 	path_init_conns(path);
 	return path;
-}
-
-void ibtrs_srv_path_free(struct ibtrs_srv_path *path)
-{
-	free_percpu(path->stats.pcpu);
-	kvfree(path->conns);
-	memzero_explicit(&path->proof, sizeof(path->proof));
-	kfree(path);
 }
