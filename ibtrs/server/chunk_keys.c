@@ -71,21 +71,19 @@ static int chunk_make_mr(struct ibtrs_srv_path *path, struct scatterlist *sgl, u
 
 static int chunk_make_mrs(struct ibtrs_srv_path *path, struct scatterlist *sgl, const char **why)
 {
-	u32 page = chunk_page_size(path), nr = path->limits.queue_depth, mrs, per_mr;
+	u32 most = path->dev->ib->attrs.max_fast_reg_page_list_len;
+	u32 page = chunk_page_size(path), nr = path->limits.queue_depth, pages, mrs, per_mr, i;
 	struct scatterlist *sg;
-	u32 i;
 	int err;
 
 	if (!page)
 		return refuse(why, "the RDMA device has no page size that divides the chunk",
 			      -EOPNOTSUPP);
-	mrs = path->limits.new_rkey ?
-		      nr :
-		      ibtrs_chunkmap_mr_count(nr, path->dev->ib->attrs.max_fast_reg_page_list_len /
-							  (path->chunks->size / page));
-	*why = "the RDMA device cannot register a whole chunk: make max_chunk_size smaller";
-	if (!mrs || path->chunks->size / page > path->dev->ib->attrs.max_fast_reg_page_list_len)
-		return -EOPNOTSUPP;
+	pages = path->chunks->size / page;
+	if (pages > most)
+		return refuse(why, "the RDMA device cannot register a whole chunk: make max_chunk_size smaller",
+			      -EOPNOTSUPP);
+	mrs = path->limits.new_rkey ? nr : ibtrs_chunkmap_mr_count(nr, most / pages);
 	*why = "the RDMA device cannot register the chunks: make sess_queue_depth smaller";
 	path->mrs.mr = kvcalloc(mrs, sizeof(*path->mrs.mr), GFP_KERNEL);
 	if (!path->mrs.mr)
