@@ -10,13 +10,10 @@ static int refuse(const char **why, const char *text)
 	return -EPROTO;
 }
 
-/**
- * ibtrs_chunkmap_build() - address and key of every slot's chunk
+/*
+ * Address and key of every slot's chunk.
  * @desc: descriptors as received in INFO_RSP, @sg_cnt of them
- * @sg_cnt: their number
- * @l: queue depth and chunk size of the path
  * @map: @l->queue_depth entries to fill; undefined after a refusal
- * @why: reason of a refusal
  *
  * Return: 0 or -EPROTO.
  */

@@ -51,10 +51,6 @@ static bool chunk_try_charge(u64 bytes)
 	return false;
 }
 
-/*
- * If the client of @path is known, chunks in the shelf may be freed to make room: those of this
- * client, and, if it has little memory itself, those of others.
- */
 static bool chunk_charge(u64 bytes, const struct ibtrs_srv_path *path)
 {
 	if (chunk_try_charge(bytes))

@@ -342,14 +342,13 @@ void ibtrs_srv_peer_each(struct ibtrs_srv_session *s,
 	struct ibtrs_srv_path *path;
 	bool any = false;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(path, &s->paths, entry) {
 		if (!ibtrs_srv_path_up(path))
 			continue;
 		fn(arg, &path->from);
 		any = true;
 	}
-	rcu_read_unlock();
 	if (!any)
 		fn(arg, &s->from);
 }
