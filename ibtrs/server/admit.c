@@ -142,7 +142,7 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 	if (err)
 		return err;
 	created = !s;
-	if (s && s->dying)
+	if (s && !s->nr_paths)
 		return refuse(why, "the session is just ending", -EBUSY);
 	if (!s && !req->first_conn && !READ_ONCE(ibtrs_srv_params.legacy_clients))
 		return refuse(why, "no such session", -ENXIO);
@@ -157,7 +157,7 @@ static int admit_find_path(const struct ibtrs_conn_req *req, const void *wire,
 	if (err)
 		return err;
 	if (!s) {
-		s = ibtrs_srv_session_create(req->session_uuid, &addr->src, proof->key, why);
+		s = ibtrs_srv_session_create(req->session_uuid, proof->key, why);
 		if (IS_ERR(s))
 			return PTR_ERR(s);
 	}

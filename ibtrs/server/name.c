@@ -126,7 +126,7 @@ static int name_taken(struct ibtrs_srv_path *path, const struct ibtrs_srv_sessio
 	if (!name_session_is_up(other))
 		return refuse(why, "a session that has this name is about to end, or to begin",
 			      -EBUSY);
-	ibtrs_addr_format(&other->peer, addr, sizeof(addr));
+	ibtrs_addr_format(&other->peers.addr[0], addr, sizeof(addr));
 	scnprintf(path->said, sizeof(path->said),
 		  "the session name is taken by %s: unmap there, or use another name here", addr);
 	return refuse(why, path->said, -EEXIST);

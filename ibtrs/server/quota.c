@@ -95,7 +95,8 @@ static void quota_count(const struct ibtrs_addr *addr, const char *key, bool kno
 
 		c->all.sessions += named;
 		c->key.sessions += named && same_key;
-		c->peer.sessions += named && same_key && ibtrs_addr_equal(&s->peer, addr);
+		c->peer.sessions += named && same_key &&
+				    ibtrs_addr_equal(&s->peers.addr[0], addr);
 		list_for_each_entry(path, &s->paths, entry) {
 			if (path->known == known)
 				quota_add_path(&c->alike, path);
@@ -136,7 +137,7 @@ int ibtrs_srv_quota_session(const struct ibtrs_srv_path *path, const char **why)
 	struct ibtrs_quota_max max;
 
 	/* A session counts for the address that made it, whichever of its paths names it. */
-	quota_count(&path->session->peer, path->proof.key, path->known, &max, &c);
+	quota_count(&path->session->peers.addr[0], path->proof.key, path->known, &max, &c);
 	return ibtrs_quota_check(&max, &c, IBTRS_QUOTA_SESSION, 1, why);
 }
 

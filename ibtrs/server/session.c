@@ -33,8 +33,8 @@ struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid, const char *key
 	return NULL;
 }
 
-struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
-						   const char *key, const char **why)
+struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const char *key,
+						   const char **why)
 {
 	struct ibtrs_srv_session *s;
 	int err;
@@ -51,7 +51,6 @@ struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct 
 	memcpy(s->uuid, uuid, sizeof(s->uuid));
 	s->knocked = jiffies;
 	s->down_at = jiffies;
-	s->peer = *peer;
 	strscpy(s->key, key, sizeof(s->key));
 	s->life = get_random_u32() ?: 1;
 	INIT_LIST_HEAD(&s->paths);
@@ -254,7 +253,6 @@ void ibtrs_srv_session_del_path(struct ibtrs_srv_path *path)
 	mutex_lock(&ibtrs_srv.lock);
 	list_del_rcu(&path->entry);
 	last = !--s->nr_paths;
-	s->dying = last;
 	mutex_unlock(&ibtrs_srv.lock);
 	if (last)
 		session_end(s);

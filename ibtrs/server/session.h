@@ -36,7 +36,6 @@ struct ibtrs_srv_session {
 
 	/* set at creation */
 	u8 uuid[IBTRS_UUID_LEN];
-	struct ibtrs_addr peer;		/* of the first path */
 	/* owner: name of the key that all its paths have proved; empty: no key was proved */
 	char key[IBTRS_KEY_NAME_LEN];
 	u8 identity[IBTRS_UUID_LEN];	/* made of uuid and key, for the user */
@@ -45,9 +44,8 @@ struct ibtrs_srv_session {
 	/* under ibtrs_srv.lock */
 	struct list_head entry;		/* readers RCU */
 	struct list_head paths;		/* readers RCU */
-	u32 nr_paths;			/* CLOSING ones count (L6) */
-	struct ibtrs_peers peers;
-	bool dying;			/* the last path is gone */
+	u32 nr_paths;			/* CLOSING ones count (L6); 0: the session is ending */
+	struct ibtrs_peers peers;	/* the first: of the path that made the session */
 	/* empty before a good INFO_REQ, and again when its client is lost */
 	char name[IBTRS_NAME_LEN];
 	char label[IBTRS_NAME_LEN];	/* name.c; valid while there is a name */
@@ -87,8 +85,8 @@ static inline void ibtrs_srv_session_watch(struct ibtrs_srv_session *s)
 /* @key: empty for a session that has proved none */
 struct ibtrs_srv_session *ibtrs_srv_session_find(const u8 *uuid, const char *key);
 /* An errno and a reason. The caller adds a path or calls ibtrs_srv_session_drop(). */
-struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const struct ibtrs_addr *peer,
-						   const char *key, const char **why);
+struct ibtrs_srv_session *ibtrs_srv_session_create(const u8 *uuid, const char *key,
+						   const char **why);
 void ibtrs_srv_session_drop(struct ibtrs_srv_session *s);
 struct ibtrs_srv_path *ibtrs_srv_session_find_path(struct ibtrs_srv_session *s,
 						   const u8 *path_uuid);
