@@ -58,13 +58,16 @@ static void reply_give_chunk(const struct ibtrs_srv_opx *x)
 	ib_dma_sync_single_for_device(x->path->dev->ib, x->dma, x->off, DMA_BIDIRECTIONAL);
 }
 
-static void reply_data_wr(const struct ibtrs_srv_opx *x, struct ib_rdma_wr *wr, struct ib_sge *sge)
+/* These two return the WR, in front of @next. */
+static struct ib_send_wr *reply_data_wr(const struct ibtrs_srv_opx *x, struct ib_rdma_wr *wr,
+					struct ib_sge *sge, struct ib_send_wr *next)
 {
 	const struct ibtrs_dev *dev = x->path->dev;
 
 	sge->addr = x->dma;
 	sge->length = x->op.data_len;
 	sge->lkey = dev->pd->local_dma_lkey;
+	wr->wr.next = next;
 	wr->wr.wr_cqe = &x->conn->send_cqe;
 	wr->wr.sg_list = sge;
 	wr->wr.num_sge = 1;
@@ -72,16 +75,20 @@ static void reply_data_wr(const struct ibtrs_srv_opx *x, struct ib_rdma_wr *wr, 
 	wr->wr.send_flags = 0;
 	wr->remote_addr = x->desc.addr;
 	wr->rkey = x->desc.rkey;
+	return &wr->wr;
 }
 
-static void reply_inv_wr(const struct ibtrs_srv_opx *x, struct ib_send_wr *wr)
+static struct ib_send_wr *reply_inv_wr(const struct ibtrs_srv_opx *x, struct ib_send_wr *wr,
+				       struct ib_send_wr *next)
 {
+	wr->next = next;
 	wr->wr_cqe = &x->conn->send_cqe;
 	wr->sg_list = NULL;
 	wr->num_sge = 0;
 	wr->opcode = IB_WR_SEND_WITH_INV;
 	wr->send_flags = 0;
 	wr->ex.invalidate_rkey = x->desc.rkey;
+	return wr;
 }
 
 /* ---- posting ------------------------------------------------------------ */
@@ -120,13 +127,13 @@ static int reply_send(struct ibtrs_srv_opx *x, struct ib_send_wr *first, struct 
 static int reply_plain(struct ibtrs_srv_opx *x)
 {
 	struct ib_rdma_wr data, imm;
-	struct ib_send_wr inv, *last = NULL;
+	struct ib_send_wr inv, *first = &imm.wr;
 	struct ib_sge sge;
 	int nr = 1;
 
 	reply_give_chunk(x);
 	if (!x->need_inval && reply_has_data(x)) {
-		reply_data_wr(x, &imm, &sge);
+		reply_data_wr(x, &imm, &sge, NULL);
 		imm.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 		imm.wr.ex.imm_data = cpu_to_be32(reply_imm(x));
 		return reply_send(x, &imm.wr, &imm.wr, 1);
@@ -137,18 +144,14 @@ static int reply_plain(struct ibtrs_srv_opx *x)
 		.wr.ex.imm_data	= cpu_to_be32(reply_imm(x)),
 	};
 	if (x->need_inval) {
-		reply_inv_wr(x, &inv);
-		inv.next = &imm.wr;
-		last = &inv;
+		first = reply_inv_wr(x, &inv, first);
 		nr++;
 		if (reply_has_data(x)) {
-			reply_data_wr(x, &data, &sge);
-			data.wr.next = &inv;
-			last = &data.wr;
+			first = reply_data_wr(x, &data, &sge, first);
 			nr++;
 		}
 	}
-	return reply_send(x, last ?: &imm.wr, &imm.wr, nr);
+	return reply_send(x, first, &imm.wr, nr);
 }
 
 /*
@@ -158,7 +161,7 @@ static int reply_plain(struct ibtrs_srv_opx *x)
 static int reply_rekey(struct ibtrs_srv_opx *x)
 {
 	struct ibtrs_wire_rkey_rsp *rsp = x->path->rkeys.buf;
-	struct ib_send_wr inv, imm, *first = NULL, **link = &first;
+	struct ib_send_wr inv, imm, *first = &imm;
 	struct ib_cqe *cqe = &x->conn->send_cqe;
 	struct ib_sge data_sge, rsp_sge;
 	struct ib_rdma_wr data;
@@ -176,27 +179,6 @@ static int reply_rekey(struct ibtrs_srv_opx *x)
 	ib_dma_sync_single_for_device(x->path->dev->ib, rsp_sge.addr, sizeof(*rsp), DMA_TO_DEVICE);
 	ibtrs_srv_chunk_reg_wr(&reg, x->mr, cqe);
 
-	if (reply_has_data(x)) {
-		reply_data_wr(x, &data, &data_sge);
-		*link = &data.wr;
-		link = &data.wr.next;
-		nr++;
-	}
-	if (x->need_inval) {
-		reply_inv_wr(x, &inv);
-		nr++;
-	}
-	/* An error invalidates first, a success registers first (protocol 5). */
-	if (x->need_inval && x->err) {
-		*link = &inv;
-		link = &inv.next;
-	}
-	*link = &reg.wr;
-	link = &reg.wr.next;
-	if (x->need_inval && !x->err) {
-		*link = &inv;
-		link = &inv.next;
-	}
 	imm = (struct ib_send_wr){
 		.wr_cqe		= cqe,
 		.sg_list	= &rsp_sge,
@@ -204,7 +186,18 @@ static int reply_rekey(struct ibtrs_srv_opx *x)
 		.opcode		= IB_WR_SEND_WITH_IMM,
 		.ex.imm_data	= cpu_to_be32(reply_imm(x)),
 	};
-	*link = &imm;
+	/* From the end: an error invalidates first, a success registers first (protocol 5). */
+	if (x->need_inval && !x->err)
+		first = reply_inv_wr(x, &inv, first);
+	reg.wr.next = first;
+	first = &reg.wr;
+	if (x->need_inval && x->err)
+		first = reply_inv_wr(x, &inv, first);
+	nr += x->need_inval;
+	if (reply_has_data(x)) {
+		first = reply_data_wr(x, &data, &data_sge, first);
+		nr++;
+	}
 	return reply_send(x, first, &imm, nr);
 }
 
