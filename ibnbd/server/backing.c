@@ -268,27 +268,26 @@ static bool backing_is_passing(int err)
 	return err == -ENOMEM || err == -EINTR || err == -EAGAIN || err == -EBUSY;
 }
 
-int ibnbd_srv_backing_identity(struct ibnbd_srv_open *open, struct ibnbd_identity *id,
-			       struct ibnbd_identity *cache_id, const char **why)
+int ibnbd_srv_backing_identity(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e,
+			       const char **why)
 {
 	int err = 0;
 
-	*id = (struct ibnbd_identity){};
 	if (open->bdev)
-		err = ibnbd_srv_identity_bdev(open->bdev, id);
+		err = ibnbd_srv_identity_bdev(open->bdev, &e->identity);
 	else
-		ibnbd_srv_identity_file(open->file, id);
-	open->id_unknown = err;
-	*cache_id = *id;
-	if (id->kind == IBNBD_ID_NONE && !backing_is_passing(err))
-		err = ibnbd_srv_identity_instance(open->bdev, open->file, cache_id);
+		ibnbd_srv_identity_file(open->file, &e->identity);
+	e->id_unknown = err;
+	e->cache_id = e->identity;
+	if (e->identity.kind == IBNBD_ID_NONE && !backing_is_passing(err))
+		err = ibnbd_srv_identity_instance(open->bdev, open->file, &e->cache_id);
 	if (backing_is_passing(err)) {
 		*why = "the server cannot tell at the moment which disk this is; its log says why";
 		return err;
 	}
-	if (open->id_unknown)
+	if (e->id_unknown)
 		pr_warn_ratelimited("%s: exported without an identity: it cannot be read (%d)\n",
-				    open->name, open->id_unknown);
+				    open->name, e->id_unknown);
 	return 0;
 }
 

@@ -13,11 +13,11 @@ void ibnbd_srv_backing_close(struct ibnbd_srv_open *open);
 /* The capacity as it is now. */
 u64 ibnbd_srv_backing_nsectors(struct ibnbd_srv_open *open);
 /*
- * @id: the disk's identity (protocol 10.1), or kind NONE; @cache_id: the same, or else one for this
- * boot. An errno: it cannot be told at the moment which disk it is; @why as in export.h.
+ * Fills in the identities of @e, which is new. An errno: it cannot be told at the moment which disk
+ * it is; @why as in export.h.
  */
-int ibnbd_srv_backing_identity(struct ibnbd_srv_open *open, struct ibnbd_identity *id,
-			       struct ibnbd_identity *cache_id, const char **why);
+int ibnbd_srv_backing_identity(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e,
+			       const char **why);
 /* Fills in what an answer to OPEN says of the disk, but not what it says of the export. */
 void ibnbd_srv_backing_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
 

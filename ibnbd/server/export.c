@@ -159,19 +159,23 @@ static void export_doubt_work(struct work_struct *work)
 	kobject_put(&e->kobj);
 }
 
-/* Takes *@wq, also if it fails. */
-static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
-					      const struct ibnbd_identity *id,
-					      const struct ibnbd_identity *cache_id,
-					      struct workqueue_struct **wq)
+/*
+ * An export of the object of @open, not on the list yet. Called without the lock: the identity is
+ * read from files, and making a queue may wait for a CPU that goes offline, and so for a disk.
+ */
+static struct ibnbd_srv_export *export_new(struct ibnbd_srv_open *open, const char **why)
 {
-	struct ibnbd_srv_export *e = kzalloc(sizeof(*e), GFP_KERNEL);
+	struct ibnbd_srv_export *e __free(kfree) = kzalloc(sizeof(*e), GFP_KERNEL);
 	int err;
 
 	if (!e)
 		return ERR_PTR(-ENOMEM);
-	e->wq = *wq;
-	*wq = NULL;
+	err = ibnbd_srv_backing_identity(open, e, why);
+	if (err)
+		return ERR_PTR(err);
+	e->wq = alloc_workqueue("ibnbd-export", WQ_UNBOUND | (open->bdev ? WQ_MEM_RECLAIM : 0), 0);
+	if (!e->wq)
+		return ERR_PTR(-ENOMEM);
 	ibnbd_srv_dirs_made();
 	kobject_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
@@ -180,23 +184,22 @@ static struct ibnbd_srv_export *export_create(struct ibnbd_srv_open *open,
 	INIT_WORK(&e->doubt_work, export_doubt_work);
 	INIT_WORK(&e->free_work, export_free_work);
 	e->key = export_key_ptr(open);
-	e->is_file = !open->bdev;
 	e->copy = READ_ONCE(ibnbd_srv_copy);
-	e->identity = *id;
-	e->cache_id = *cache_id;
-	e->id_unknown = open->id_unknown;
 	e->nsectors = ibnbd_srv_backing_nsectors(open);
-	err = ibnbd_srv_dirs_add_export(e, open);
+	return_ptr(e);
+}
+
+/* Put a new export on the list, with its directory. @open: its first open. */
+static int export_add(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open)
+{
+	int err = ibnbd_srv_dirs_add_export(e, open);
+
 	if (err)
-		goto out_put;
+		return err;
 	list_add(&e->link, &ibnbd_srv_export_list);
 	ibnbd_srv_epoch_join(e, open);
 	ibnbd_srv_facts_look_later();
-	return e;
-
-out_put:
-	kobject_put(&e->kobj);
-	return ERR_PTR(err);
+	return 0;
 }
 
 /*
@@ -223,19 +226,19 @@ static void export_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_sr
 			ibnbd_srv_open_tell(open, IBNBD_EVENT_RESIZED);
 }
 
-/* Returns the export if it has no opens: the caller puts it after it has released the lock. */
-static struct ibnbd_srv_export *export_unused(struct ibnbd_srv_export *e)
+/* Let go of the export if it has no opens. */
+static void export_leave(struct ibnbd_srv_export *e)
 {
 	if (!list_empty(&e->opens))
-		return NULL;
+		return;
 	list_del(&e->link);
 	ibnbd_srv_epoch_leave(e);
 	ibnbd_srv_dirs_del_export(e);
-	return e;
+	kobject_put(&e->kobj);
 }
 
-/* @flushed: a flush has covered all that this open wrote. Return: as export_unused(). */
-static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool flushed)
+/* @flushed: a flush has covered all that this open wrote. */
+static void export_detach(struct ibnbd_srv_open *open, bool flushed)
 {
 	struct ibnbd_srv_export *e = open->export;
 
@@ -250,33 +253,19 @@ static struct ibnbd_srv_export *export_detach(struct ibnbd_srv_open *open, bool 
 		e->writers--;
 		export_writer_left(e, open);
 	}
-	return export_unused(e);
+	export_leave(e);
 }
 
-/*
- * Give @open a place in its export, which is made if there is none, with the records and the
- * directory. An export that is made takes *@wq, which is NULL then.
- */
-static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
-			 const struct ibnbd_identity *cache_id, struct workqueue_struct **wq,
-			 const char **why)
+/* Give @open a place in the export, with the records and the directory. */
+static int export_attach(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open, const char **why)
 {
-	struct ibnbd_srv_export *e, *unused;
-	int err;
+	int err = place_ask(e, open, why);
 
-	lockdep_assert_held(&ibnbd_srv_export_lock);
-	e = export_find(open);
-	if (!e) {
-		e = export_create(open, id, cache_id, wq);
-		if (IS_ERR(e))
-			return PTR_ERR(e);
-	}
-	err = place_ask(e, open, why);
 	if (!err)
 		err = ibnbd_srv_writer_note(open, e, &e->writer_gen);
 	if (err) {
-		unused = export_unused(e);
-		goto put;
+		export_leave(e);
+		return err;
 	}
 	ibnbd_srv_epoch_note(open, e);
 	ibnbd_srv_facts_init_open(open);
@@ -287,38 +276,34 @@ static int export_attach(struct ibnbd_srv_open *open, const struct ibnbd_identit
 		WRITE_ONCE(e->claims, e->claims + 1);
 	list_add_tail(&open->link, &e->opens);
 	err = ibnbd_srv_dirs_add_open(open);
-	if (!err)
-		return 0;
-	unused = export_detach(open, true);	/* it has not written */
-put:
-	if (unused)
-		kobject_put(&unused->kobj);
+	if (err)
+		export_detach(open, true);	/* it has not written */
 	return err;
 }
 
-/*
- * The queue of a new export is made without the lock: that may wait for a CPU that goes offline,
- * and so for a disk.
- */
-static int export_take_place(struct ibnbd_srv_open *open, const struct ibnbd_identity *id,
-			     const struct ibnbd_identity *cache_id, const char **why)
+/* Give @open a place in its export, which is made if there is none. */
+static int export_take_place(struct ibnbd_srv_open *open, const char **why)
 {
-	struct workqueue_struct *wq = NULL;
-	int err;
+	struct ibnbd_srv_export *e, *new;
+	int err = 0;
 
 	mutex_lock(&ibnbd_srv_export_lock);
-	if (!export_find(open)) {
+	e = export_find(open);
+	if (!e) {
 		mutex_unlock(&ibnbd_srv_export_lock);
-		wq = alloc_workqueue("ibnbd-export",
-				     WQ_UNBOUND | (open->bdev ? WQ_MEM_RECLAIM : 0), 0);
-		if (!wq)
-			return -ENOMEM;
+		new = export_new(open, why);
+		if (IS_ERR(new))
+			return PTR_ERR(new);
 		mutex_lock(&ibnbd_srv_export_lock);
+		e = export_find(open);
+		if (!e)
+			err = export_add(new, open);
+		if (e || err)
+			kobject_put(&new->kobj);
+		e = e ?: new;
 	}
-	err = export_attach(open, id, cache_id, &wq, why);
+	err = err ?: export_attach(e, open, why);
 	mutex_unlock(&ibnbd_srv_export_lock);
-	if (wq)
-		destroy_workqueue(wq);
 	return err;
 }
 
@@ -355,14 +340,11 @@ static int export_keep_writer(const struct ibnbd_srv_open *open, const char **wh
  */
 int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
 {
-	struct ibnbd_identity id, cache_id;
-	int err;
+	int err = ibnbd_srv_backing_open(open, why);
 
-	err = ibnbd_srv_backing_open(open, why);
 	if (err)
 		return err;
-	err = ibnbd_srv_backing_identity(open, &id, &cache_id, why);
-	err = err ?: export_take_place(open, &id, &cache_id, why);
+	err = export_take_place(open, why);
 	if (err) {
 		ibnbd_srv_backing_close(open);
 		return err;
@@ -383,10 +365,12 @@ int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why)
  */
 void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 {
-	struct ibnbd_srv_export *unused;
+	struct ibnbd_srv_export *e = open->export;
 	bool flushed = false;
 	int err = 0;
 
+	/* When its last reference is put, a work waits for its queue, in which this may run. */
+	kobject_get(&e->kobj);
 	mutex_lock(&ibnbd_srv_export_lock);
 	if (export_is_last_writer(open)) {
 		mutex_unlock(&ibnbd_srv_export_lock);
@@ -394,14 +378,13 @@ void ibnbd_srv_export_release(struct ibnbd_srv_open *open)
 		flushed = !err;
 		mutex_lock(&ibnbd_srv_export_lock);
 	}
-	unused = export_detach(open, flushed);
+	export_detach(open, flushed);
 	mutex_unlock(&ibnbd_srv_export_lock);
 	if (err)
 		pr_warn_ratelimited("%s: the flush after its last writer failed (%d): a new cache epoch begins\n",
 			open->name, err);
 	ibnbd_srv_backing_close(open);
-	if (unused)
-		kobject_put(&unused->kobj);
+	kobject_put(&e->kobj);
 	if (ibnbd_access_writes(open->access))
 		ibnbd_srv_writer_file_keep();
 }

@@ -71,7 +71,6 @@ struct ibnbd_srv_export {
 	u32 writers;
 	u32 claims;
 	enum ibnbd_srv_copy copy;
-	bool is_file;
 	bool no_punch;
 	u64 nsectors;
 	u64 writer_gen;
@@ -153,7 +152,6 @@ struct ibnbd_srv_open {
 	struct ibtrs_srv_op *close_op;
 	struct list_head link;		/* export->opens, under the export lock */
 	struct completion drained;
-	int id_unknown;			/* as the export's */
 	struct work_struct release_work;
 	struct kobject kobj;
 	struct rcu_head rcu;

@@ -107,8 +107,9 @@ static int identity_disk(struct gendisk *disk, char *name, struct ibnbd_identity
 }
 
 /*
- * Identity of a block device; kind NONE when it has no name, and after a failure. May sleep; needs
- * no lock. Return: 0; or an errno: it is not known, the log says what failed.
+ * Identity of a block device. @id: of kind NONE, which it keeps when the device has no name, and
+ * after a failure. May sleep; needs no lock. Return: 0; or an errno: it is not known, the log says
+ * what failed.
  */
 int ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id)
 {
@@ -116,8 +117,6 @@ int ibnbd_srv_identity_bdev(struct block_device *bdev, struct ibnbd_identity *id
 	struct ibnbd_identity_disk d = { .part = bdev->bd_dev != disk_devt(bdev->bd_disk) };
 	int err;
 
-	memset(id->id, 0, sizeof(id->id));
-	id->kind = IBNBD_ID_NONE;
 	if (!text)
 		return -ENOMEM;
 	err = identity_disk(bdev->bd_disk, text + IBNBD_IDENTITY_TEXT, &d);
@@ -163,9 +162,9 @@ static int identity_boot(char *text, size_t size)
 }
 
 /*
- * Identity, for this boot only, of an object that has no other: of @bdev, or else of @file. Kind
- * NONE when the kernel has no such number, and after a failure. May sleep; needs no lock. Return: 0
- * or an errno.
+ * Identity, for this boot only, of an object that has no other: of @bdev, or else of @file. @id: of
+ * kind NONE, which it keeps when the kernel has no such number, and after a failure. May sleep;
+ * needs no lock. Return: 0 or an errno.
  */
 int ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
 				struct ibnbd_identity *id)
@@ -176,8 +175,6 @@ int ibnbd_srv_identity_instance(struct block_device *bdev, struct file *file,
 	struct ibnbd_identity_now n = { .has_disk = below, .is_disk = bdev };
 	int len;
 
-	memset(id->id, 0, sizeof(id->id));
-	id->kind = IBNBD_ID_NONE;
 	if (!text)
 		return -ENOMEM;
 	if (below)
