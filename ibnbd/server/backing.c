@@ -23,6 +23,7 @@
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include "ibnbd/logic/export.h"
+#include "ibnbd/logic/identity.h"
 #include "ibnbd/server/backing.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
@@ -268,6 +269,15 @@ static bool backing_is_passing(int err)
 	return err == -ENOMEM || err == -EINTR || err == -EAGAIN || err == -EBUSY;
 }
 
+/* The key of an object without an identity in the records of writers. */
+static void backing_number(const struct ibnbd_srv_open *open, struct ibnbd_identity *id)
+{
+	const struct inode *inode = open->bdev ? NULL : file_inode(open->file);
+
+	ibnbd_identity_number(inode ? inode->i_ino : 0, inode ? inode->i_generation : 0,
+			      inode ? inode->i_sb->s_dev : open->bdev->bd_dev, id);
+}
+
 int ibnbd_srv_backing_identity(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e,
 			       const char **why)
 {
@@ -278,7 +288,10 @@ int ibnbd_srv_backing_identity(const struct ibnbd_srv_open *open, struct ibnbd_s
 	else
 		ibnbd_srv_identity_file(open->file, &e->identity);
 	e->id_unknown = err;
+	e->writer_id = e->identity;
 	e->cache_id = e->identity;
+	if (e->identity.kind == IBNBD_ID_NONE)
+		backing_number(open, &e->writer_id);
 	if (e->identity.kind == IBNBD_ID_NONE && !backing_is_passing(err))
 		err = ibnbd_srv_identity_instance(open->bdev, open->file, &e->cache_id);
 	if (backing_is_passing(err)) {

@@ -61,22 +61,6 @@ static bool epoch_is_volatile(const struct ibnbd_srv_open *open)
 	return !open->bdev || bdev_write_cache(open->bdev);
 }
 
-static void epoch_store(const struct ibnbd_srv_export *e, struct ibnbd_epoch *record)
-{
-	if (record)
-		*record = e->cache;
-	ibnbd_srv_writer_file_store_epoch(&e->cache_id, &e->cache);
-}
-
-/* The epoch record of this export in writer.c; NULL: there is none. */
-static struct ibnbd_epoch *epoch_record(struct ibnbd_srv_export *e)
-{
-	struct ibnbd_srv_open *open;
-
-	open = list_first_entry_or_null(&e->opens, struct ibnbd_srv_open, link);
-	return open ? ibnbd_srv_writer_cache(open, e) : NULL;
-}
-
 /*
  * Close the open, so that its client asks again. A client that knows no epochs would not ask again:
  * it keeps its open.
@@ -100,7 +84,7 @@ static void epoch_begun(struct ibnbd_srv_export *e)
 {
 	struct ibnbd_srv_open *open;
 
-	epoch_store(e, epoch_record(e));
+	ibnbd_srv_writer_store_epoch(e);
 	list_for_each_entry(open, &e->opens, link)
 		epoch_ask_again(open);
 }
@@ -131,13 +115,8 @@ static bool epoch_is_shared(const struct ibnbd_srv_export *e)
  */
 void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e)
 {
-	struct ibnbd_epoch *record = ibnbd_srv_writer_cache(open, e);
-
 	if (list_empty(&e->opens)) {
-		if (record)
-			e->cache = *record;
-		else
-			ibnbd_srv_writer_file_recall_epoch(&e->cache_id, &e->cache);
+		ibnbd_srv_writer_recall_epoch(e);
 		if (!ibnbd_epoch_begin(&e->cache, get_random_u64()))
 			pr_debug("%s: cache epoch %016llx\n", kobject_name(&e->kobj),
 				 e->cache.epoch);
@@ -152,7 +131,7 @@ void ibnbd_srv_epoch_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_ex
 		e->clean_epoch = e->cache.epoch;
 		ibnbd_epoch_writer(&e->cache);
 	}
-	epoch_store(e, record);
+	ibnbd_srv_writer_store_epoch(e);
 }
 
 /*
@@ -213,7 +192,7 @@ void ibnbd_srv_epoch_end(struct ibnbd_srv_export *e, bool flushed)
 	if (e->cache.epoch != old)
 		epoch_begun(e);
 	else
-		epoch_store(e, epoch_record(e));
+		ibnbd_srv_writer_store_epoch(e);
 }
 
 /*

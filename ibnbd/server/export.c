@@ -220,7 +220,7 @@ static void export_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_sr
 {
 	struct ibnbd_srv_open *open;
 
-	e->writer_gen = ibnbd_srv_writer_left(gone, place_last(e, gone));
+	ibnbd_srv_writer_left(e, place_last(e, gone));
 	list_for_each_entry(open, &e->opens, link)
 		if (ibnbd_access_writes(open->access))
 			ibnbd_srv_open_tell(open, IBNBD_EVENT_RESIZED);
@@ -262,7 +262,7 @@ static int export_attach(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open
 	int err = place_ask(e, open, why);
 
 	if (!err)
-		err = ibnbd_srv_writer_note(open, e, &e->writer_gen);
+		err = ibnbd_srv_writer_note(open, e);
 	if (err) {
 		export_leave(e);
 		return err;

@@ -51,6 +51,7 @@ enum ibnbd_srv_io_mode {
  * @mixed: fileio only: direct writes share it, a buffered write has it alone
  * @identity: protocol 10.5, found at the first open
  * @id_unknown: the errno with which reading it has failed, so that it is NONE; or 0
+ * @writer_id: the key of its record in writer.c: @identity, or, if that is NONE, its number
  * @cache_id: the key of its cache epoch: @identity, or, if that is NONE, an identity for this boot
  * @cache: cache epoch, and whether a flush covers all acknowledged writes; @cache_volatile: the
  *	disk has, or has had since the export was created, a cache that is lost with the power;
@@ -91,6 +92,7 @@ struct ibnbd_srv_export {
 	struct work_struct later_work;
 	struct rw_semaphore mixed;
 	struct ibnbd_identity identity;
+	struct ibnbd_identity writer_id;
 	struct ibnbd_identity cache_id;
 	int id_unknown;
 	struct kobject kobj;

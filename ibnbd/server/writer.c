@@ -39,25 +39,13 @@ struct writer_record {
 	uuid_t writer;		/* session that wrote last, or null */
 	u64 gen;
 	unsigned int opens;	/* writers that have it open */
-	struct ibnbd_epoch cache;	/* epoch.c's */
+	struct ibnbd_epoch cache;
 };
 
 static DEFINE_HASHTABLE(writer_records, 11);
-static LIST_HEAD(writer_idle);	/* the one that was left last is first */
+static LIST_HEAD(writer_idle);	/* the one that was left last is last */
 static unsigned int writer_nr;
-static bool writer_forgot;	/* a record was dropped, or given to another object */
-
-/* The key of a record, in kind and id. */
-static void writer_id(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
-		      struct ibnbd_identity *id)
-{
-	struct inode *inode = open->bdev ? NULL : file_inode(open->file);
-
-	*id = e->identity;
-	if (id->kind == IBNBD_ID_NONE)
-		ibnbd_identity_number(inode ? inode->i_ino : 0, inode ? inode->i_generation : 0,
-				      inode ? inode->i_sb->s_dev : open->bdev->bd_dev, id);
-}
+static bool writer_forgot;	/* a record was dropped */
 
 static u32 writer_hash(const struct ibnbd_identity *id)
 {
@@ -72,15 +60,6 @@ static struct writer_record *writer_find(const struct ibnbd_identity *id)
 		if (r->id.kind == id->kind && !memcmp(r->id.id, id->id, sizeof(id->id)))
 			return r;
 	return NULL;
-}
-
-static struct writer_record *writer_find_of(const struct ibnbd_srv_open *open,
-					    const struct ibnbd_srv_export *e)
-{
-	struct ibnbd_identity id;
-
-	writer_id(open, e, &id);
-	return writer_find(&id);
 }
 
 static u64 writer_new_gen(void)
@@ -105,41 +84,43 @@ static void writer_begin(struct writer_record *r, const struct ibnbd_identity *c
 	}
 }
 
-/* The record that no writer has had open for the longest time; NULL: there is none. */
-static struct writer_record *writer_victim(void)
-{
-	return list_empty(&writer_idle) ? NULL :
-					  list_last_entry(&writer_idle, struct writer_record, idle);
-}
-
-/* Make a record for a writer's object that has none. NULL without memory. */
-static struct writer_record *writer_make(const struct ibnbd_identity *id,
-					 const struct ibnbd_identity *cache_id)
-{
-	struct writer_record *r = writer_nr < WRITER_RECORDS ? NULL : writer_victim();
-
-	if (r) {
-		writer_forgot = true;
-		hash_del(&r->hash);
-	} else {
-		r = kzalloc(sizeof(*r), GFP_KERNEL);
-		if (!r)
-			return NULL;
-		writer_nr++;
-		INIT_LIST_HEAD(&r->idle);
-	}
-	r->id = *id;
-	hash_add(writer_records, &r->hash, writer_hash(id));
-	writer_begin(r, cache_id);
-	return r;
-}
-
 static void writer_drop(struct writer_record *r)
 {
 	writer_nr--;
 	hash_del(&r->hash);
 	list_del(&r->idle);
 	kfree(r);
+}
+
+/*
+ * Drop one record if there are too many, and one that no writer has open. While writers have all
+ * objects open there may be more.
+ */
+static void writer_trim(void)
+{
+	struct writer_record *r;
+
+	r = list_first_entry_or_null(&writer_idle, struct writer_record, idle);
+	if (!r || writer_nr <= WRITER_RECORDS)
+		return;
+	writer_forgot = true;
+	writer_drop(r);
+}
+
+/* Make a record for a writer's object that has none. NULL without memory. */
+static struct writer_record *writer_make(const struct ibnbd_srv_export *e)
+{
+	struct writer_record *r = kzalloc(sizeof(*r), GFP_KERNEL);
+
+	if (!r)
+		return NULL;
+	INIT_LIST_HEAD(&r->idle);
+	r->id = e->writer_id;
+	hash_add(writer_records, &r->hash, writer_hash(&r->id));
+	writer_nr++;
+	writer_trim();
+	writer_begin(r, &e->cache_id);
+	return r;
 }
 
 /*
@@ -155,74 +136,63 @@ static u64 writer_gen_for_reader(const struct writer_record *r, const struct ibn
 	return ibnbd_srv_writer_file_recall(id, &gen, &writer) ? gen : 0;
 }
 
-static void writer_raise(struct writer_record *r)
+int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e)
 {
-	r->gen = ibnbd_record_raise(r->gen);
-}
+	struct writer_record *r = writer_find(&e->writer_id);
 
-int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
-			  u64 *gen)
-{
-	struct writer_record *r;
-	struct ibnbd_identity id;
-
-	writer_id(open, e, &id);
-	r = writer_find(&id);
 	if (!ibnbd_access_writes(open->access)) {
-		*gen = writer_gen_for_reader(r, &id);
+		e->writer_gen = writer_gen_for_reader(r, &e->writer_id);
 		return 0;
 	}
-	r = r ?: writer_make(&id, &e->cache_id);
+	r = r ?: writer_make(e);
 	if (!r)
 		return -ENOMEM;
 	list_del_init(&r->idle);
 	r->opens++;
 	if (!uuid_equal(&r->writer, &open->session->uuid)) {
 		if (!uuid_is_null(&r->writer))
-			writer_raise(r);
+			r->gen = ibnbd_record_raise(r->gen);
 		r->writer = open->session->uuid;
 	}
-	ibnbd_srv_writer_file_store(&id, r->gen, e->writers ? &uuid_null : &r->writer);
-	*gen = r->gen;
+	ibnbd_srv_writer_file_store(&r->id, r->gen, e->writers ? &uuid_null : &r->writer);
+	e->writer_gen = r->gen;
 	return 0;
 }
 
-struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
-					   const struct ibnbd_srv_export *e)
+void ibnbd_srv_writer_recall_epoch(struct ibnbd_srv_export *e)
 {
-	struct writer_record *r = writer_find_of(open, e);
+	const struct writer_record *r = writer_find(&e->writer_id);
 
-	return r ? &r->cache : NULL;
+	if (r)
+		e->cache = r->cache;
+	else
+		ibnbd_srv_writer_file_recall_epoch(&e->cache_id, &e->cache);
 }
 
-/* While writers had all objects open, more than WRITER_RECORDS may have been made: drop one. */
-static void writer_trim(void)
+void ibnbd_srv_writer_store_epoch(const struct ibnbd_srv_export *e)
 {
-	struct writer_record *r = writer_nr > WRITER_RECORDS ? writer_victim() : NULL;
+	struct writer_record *r = writer_find(&e->writer_id);
+
+	if (r)
+		r->cache = e->cache;
+	ibnbd_srv_writer_file_store_epoch(&e->cache_id, &e->cache);
+}
+
+void ibnbd_srv_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *last)
+{
+	struct writer_record *r = writer_find(&e->writer_id);
 
 	if (!r)
 		return;
-	writer_forgot = true;
-	writer_drop(r);
-}
-
-u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last)
-{
-	struct writer_record *r = writer_find_of(gone, gone->export);
-	u64 gen;
-
-	if (!r)
-		return gone->export->writer_gen;
 	if (!--r->opens)
-		list_add(&r->idle, &writer_idle);
+		list_add_tail(&r->idle, &writer_idle);
 	if (last) {
-		writer_raise(r);
+		r->gen = ibnbd_record_raise(r->gen);
 		r->writer = last->session->uuid;
 		ibnbd_srv_writer_file_store(&r->id, r->gen, &r->writer);
 	}
-	gen = r->gen;
+	e->writer_gen = r->gen;
 	writer_trim();
-	return gen;
 }
 
 void ibnbd_srv_writer_forget(void)

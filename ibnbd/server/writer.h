@@ -9,10 +9,9 @@
 
 /**
  * ibnbd_srv_writer_note() - an open is about to be granted (protocol 10.5)
- * @open: its backing object is open, its access mode and session are set
- * @e: the export that it will join
- * @gen: the object's writer generation, which this open has just raised if it writes and another
- *	session wrote last
+ * @open: its access mode and session are set
+ * @e: the export that it will join; its writer generation is set, which this open has just raised
+ *	if it writes and another session wrote last
  *
  * Process context, one call at a time. An open that writes may be answered only after
  * ibnbd_srv_writer_file_keep() has returned, and ibnbd_srv_writer_left() is called when it leaves.
@@ -20,22 +19,20 @@
  *
  * Return: 0, -ENOMEM.
  */
-int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, const struct ibnbd_srv_export *e,
-			  u64 *gen);
+int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e);
+/* Sets the cache epoch of @e to what is recorded; epoch 0: nothing is. */
+void ibnbd_srv_writer_recall_epoch(struct ibnbd_srv_export *e);
 /*
- * The cache epoch that is recorded for the object of @open; NULL: none is recorded. There is a
- * record as long as a writer has the object open. The pointer is valid until the next call for
- * another object.
+ * Records the cache epoch of @e. As long as a writer has it open, there is a record, in which it
+ * outlives the export; without one, and after a restart, the file has it.
  */
-struct ibnbd_epoch *ibnbd_srv_writer_cache(const struct ibnbd_srv_open *open,
-					   const struct ibnbd_srv_export *e);
+void ibnbd_srv_writer_store_epoch(const struct ibnbd_srv_export *e);
 /*
- * A writer leaves. If it was one of two writers (a migration), @last is the one of them that may
+ * A writer leaves @e. If it was one of two writers (a migration), @last is the one of them that may
  * have written last, and is recorded as the last writer; else @last is NULL. What the one that
- * stays keeps or holds may be older than what @gone has flushed, so the generation is raised.
- * Returns the generation.
+ * stays keeps or holds may be older than what the other has flushed, so the generation is raised.
  */
-u64 ibnbd_srv_writer_left(const struct ibnbd_srv_open *gone, const struct ibnbd_srv_open *last);
+void ibnbd_srv_writer_left(struct ibnbd_srv_export *e, const struct ibnbd_srv_open *last);
 /*
  * The server is about to listen. Another server may have had its disks meanwhile, so only what the
  * file says counts. Takes the export lock.
