@@ -334,11 +334,8 @@ static void blockio_end_bio(struct bio *bio)
 	u32 len = blockio_piece(io);
 
 	bio_uninit(bio);
-	if (io->pieces) {
-		if (!err && io->msg.op == IBNBD_OP_READ)
-			memcpy(io->op->data + io->done, io->bounce.buf, len);
-		ibnbd_srv_bounce_put(&io->bounce);
-	}
+	if (io->pieces)
+		ibnbd_srv_bounce_put(io, err ? 0 : len);
 	if (unlikely(full)) {
 		blockio_put_off(io, blockio_stops_others(io, err, len));
 		return;
@@ -360,11 +357,9 @@ static bool blockio_submit(struct ibnbd_srv_io *io, bool may_wait)
 	struct bio *bio = &io->bio;
 
 	if (io->pieces) {
-		if (!ibnbd_srv_bounce_get(&io->bounce, len, may_wait ? GFP_NOIO : GFP_NOWAIT))
+		data = ibnbd_srv_bounce_get(io, len, may_wait ? GFP_NOIO : GFP_NOWAIT);
+		if (!data)
 			return false;
-		if (m->op == IBNBD_OP_WRITE)
-			memcpy(io->bounce.buf, data, len);
-		data = io->bounce.buf;
 		if (io->done)
 			opf &= ~REQ_PREFLUSH;
 	}

@@ -157,9 +157,7 @@ static void fileio_end_piece(struct ibnbd_srv_io *io, long ret)
 {
 	bool again = ret == -EINVAL && io->direct;
 
-	if (ret > 0 && io->bounce.buf && io->msg.op == IBNBD_OP_READ)
-		memcpy(io->op->data + io->done, io->bounce.buf, ret);
-	ibnbd_srv_bounce_put(&io->bounce);
+	ibnbd_srv_bounce_put(io, ret > 0 ? ret : 0);
 	if (io->direct && io->msg.op == IBNBD_OP_WRITE)
 		up_read_non_owner(&io->open->export->mixed);
 	io->buffered |= again;
@@ -189,11 +187,7 @@ static void *fileio_piece(struct ibnbd_srv_io *io, u32 *len)
 	if (READ_ONCE(io->open->export->copy) == IBNBD_SRV_COPY_NEVER)
 		return io->op->data + io->done;
 	*len = min(*len, IBNBD_SRV_BOUNCE_MAX);
-	if (!ibnbd_srv_bounce_get(&io->bounce, *len, GFP_NOIO))
-		return NULL;
-	if (io->msg.op == IBNBD_OP_WRITE)
-		memcpy(io->bounce.buf, io->op->data + io->done, *len);
-	return io->bounce.buf;
+	return ibnbd_srv_bounce_get(io, *len, GFP_NOIO);
 }
 
 static bool fileio_fits(const struct ibnbd_srv_open *open, u64 pos, u32 len)
@@ -324,7 +318,7 @@ void ibnbd_srv_fileio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 	io->done = 0;
 	io->buffered = false;
 	io->flushed = false;
-	io->bounce.buf = NULL;
+	io->bounce = NULL;
 	INIT_WORK(&io->work, fileio_work);
 	queue_work(io->open->export->wq, &io->work);
 }

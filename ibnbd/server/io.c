@@ -62,29 +62,36 @@ int ibnbd_srv_bounce_init(void)
 }
 
 /**
- * ibnbd_srv_bounce_get() - a private buffer
- * @b: the buffer, when true is returned
- * @len: bytes, at most IBNBD_SRV_BOUNCE_MAX
+ * ibnbd_srv_bounce_get() - private pages for the next piece of an I/O
+ * @io: @bounce is set; the pages of a write have its data
+ * @len: bytes of the piece, at most IBNBD_SRV_BOUNCE_MAX
  * @gfp: GFP_NOWAIT, or GFP_NOIO in a context that may sleep: then it never fails
+ *
+ * Return: the pages, physically contiguous; or NULL.
  */
-bool ibnbd_srv_bounce_get(struct ibnbd_srv_bounce *b, u32 len, gfp_t gfp)
+void *ibnbd_srv_bounce_get(struct ibnbd_srv_io *io, u32 len, gfp_t gfp)
 {
 	struct page *page;
 
-	b->class = 0;
-	while (bounce_class[b->class].size < len)
-		b->class++;
-	page = mempool_alloc(bounce_pool[b->class], gfp | __GFP_COMP);
-	b->buf = page ? page_address(page) : NULL;
-	return page;
+	io->bounce_class = 0;
+	while (bounce_class[io->bounce_class].size < len)
+		io->bounce_class++;
+	page = mempool_alloc(bounce_pool[io->bounce_class], gfp | __GFP_COMP);
+	io->bounce = page ? page_address(page) : NULL;
+	if (io->bounce && io->msg.op == IBNBD_OP_WRITE)
+		memcpy(io->bounce, io->op->data + io->done, len);
+	return io->bounce;
 }
 
-/* Free the buffer, if there is one. Any context. */
-void ibnbd_srv_bounce_put(struct ibnbd_srv_bounce *b)
+/* Free the pages, if there are any. @len: bytes that a read has put there. Any context. */
+void ibnbd_srv_bounce_put(struct ibnbd_srv_io *io, u32 len)
 {
-	if (b->buf)
-		mempool_free(virt_to_page(b->buf), bounce_pool[b->class]);
-	b->buf = NULL;
+	if (!io->bounce)
+		return;
+	if (io->msg.op == IBNBD_OP_READ)
+		memcpy(io->op->data + io->done, io->bounce, len);
+	mempool_free(virt_to_page(io->bounce), bounce_pool[io->bounce_class]);
+	io->bounce = NULL;
 }
 
 /*

@@ -21,17 +21,6 @@
  */
 #define IBNBD_SRV_BOUNCE_MAX	((u32)SZ_128K)
 
-/* A private buffer: physically contiguous, page aligned, content undefined. */
-struct ibnbd_srv_bounce {
-	void *buf;		/* NULL = none */
-	u8 class;
-};
-
-int ibnbd_srv_bounce_init(void);
-void ibnbd_srv_bounce_exit(void);
-bool ibnbd_srv_bounce_get(struct ibnbd_srv_bounce *b, u32 len, gfp_t gfp);
-void ibnbd_srv_bounce_put(struct ibnbd_srv_bounce *b);
-
 struct ibnbd_srv_open;
 
 /**
@@ -45,7 +34,7 @@ struct ibnbd_srv_open;
  * @pieces: blockio: through private pages
  * @direct: fileio: the piece under transfer bypasses the page cache; @buffered: no other piece may;
  *	@flushed: what comes before the first piece is done
- * @bounce: private pages under transfer
+ * @bounce: private pages under transfer, of the pool @bounce_class; NULL: none
  * @ends: fileio: how many ends of a piece are still to come: its completion, and the return of its
  *	submission; the later one continues
  * @ret: fileio: what the completion said
@@ -66,7 +55,8 @@ struct ibnbd_srv_io {
 	bool direct;
 	bool buffered;
 	bool flushed;
-	struct ibnbd_srv_bounce bounce;
+	u8 bounce_class;
+	void *bounce;
 	atomic_t ends;
 	long ret;
 	union {
@@ -84,6 +74,10 @@ union ibnbd_srv_priv {
 	} ctl;
 };
 
+int ibnbd_srv_bounce_init(void);
+void ibnbd_srv_bounce_exit(void);
+void *ibnbd_srv_bounce_get(struct ibnbd_srv_io *io, u32 len, gfp_t gfp);
+void ibnbd_srv_bounce_put(struct ibnbd_srv_io *io, u32 len);
 void ibnbd_srv_io_end(struct ibnbd_srv_io *io, int err);
 void ibnbd_srv_io_answered(struct ibnbd_srv_io *io, int err);
 
