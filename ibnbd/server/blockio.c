@@ -347,7 +347,7 @@ static void blockio_end_bio(struct bio *bio)
 		blockio_continue(io);
 }
 
-/* False: there is no memory for private pages. */
+/* False: there is no memory for private pages. With @may_wait there always is. */
 static bool blockio_submit(struct ibnbd_srv_io *io, bool may_wait)
 {
 	blk_opf_t opf = blockio_opf(io, may_wait);
@@ -378,22 +378,13 @@ static bool blockio_submit(struct ibnbd_srv_io *io, bool may_wait)
 
 static void blockio_work(struct work_struct *work)
 {
-	struct ibnbd_srv_io *io = container_of(work, struct ibnbd_srv_io, work);
-
-	if (!blockio_submit(io, true))
-		ibnbd_srv_io_end(io, -ENOMEM);
+	blockio_submit(container_of(work, struct ibnbd_srv_io, work), true);
 }
 
 static void blockio_continue(struct ibnbd_srv_io *io)
 {
 	INIT_WORK(&io->work, blockio_work);
 	queue_work(io->open->export->wq, &io->work);
-}
-
-static void blockio_start(struct ibnbd_srv_io *io, bool may_wait)
-{
-	if (unlikely(!blockio_submit(io, may_wait)))
-		blockio_continue(io);
 }
 
 /* ---- what has to wait ---------------------------------------------------- */
@@ -419,7 +410,7 @@ static void blockio_later_work(struct work_struct *work)
 	struct ibnbd_srv_io *io;
 
 	while ((io = blockio_next_later(e))) {
-		blockio_start(io, true);
+		blockio_submit(io, true);
 		cond_resched();		/* clients send more as fast as they are answered */
 	}
 	kobject_put(&e->kobj);
@@ -447,6 +438,6 @@ void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m)
 	io->pieces = blockio_has_data(m) && blockio_copies(io->open);
 	if (unlikely(m->op == IBNBD_OP_DISCARD || READ_ONCE(io->open->export->later_full)))
 		blockio_put_off(io, false);
-	else
-		blockio_start(io, false);
+	else if (unlikely(!blockio_submit(io, false)))
+		blockio_continue(io);
 }

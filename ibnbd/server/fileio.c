@@ -217,14 +217,9 @@ static void fileio_transfer(struct ibnbd_srv_io *io)
 	bool write = io->msg.op == IBNBD_OP_WRITE;
 	struct iov_iter iter;
 	ssize_t ret;
-	void *buf;
 	u32 len;
+	void *buf = fileio_piece(io, &len);
 
-	buf = fileio_piece(io, &len);
-	if (!buf) {
-		ibnbd_srv_io_end(io, -ENOMEM);
-		return;
-	}
 	io->vec = (struct bio_vec) {
 		.bv_page = virt_to_page(buf),
 		.bv_len = len,
