@@ -271,11 +271,9 @@ static void blockio_put_off(struct ibnbd_srv_io *io, bool full)
 	list_add_tail(&io->link, &e->later);
 	if (full)
 		WRITE_ONCE(e->later_full, true);
-	if (!e->later_busy) {
-		e->later_busy = true;
-		kobject_get(&e->kobj);
-		queue_work(e->wq, &e->later_work);
-	}
+	kobject_get(&e->kobj);
+	if (!queue_work(e->wq, &e->later_work))
+		kobject_put(&e->kobj);	/* the work has one already */
 }
 
 /* Did a NOWAIT bio fail because it would have waited, or because NOWAIT is no longer supported? */
@@ -395,12 +393,10 @@ static struct ibnbd_srv_io *blockio_next_later(struct ibnbd_srv_export *e)
 
 	guard(spinlock_irq)(&e->later_lock);
 	io = list_first_entry_or_null(&e->later, struct ibnbd_srv_io, link);
-	if (io) {
+	if (io)
 		list_del(&io->link);
-	} else {
-		e->later_busy = false;
+	else
 		WRITE_ONCE(e->later_full, false);
-	}
 	return io;
 }
 

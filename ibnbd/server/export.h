@@ -45,9 +45,9 @@ enum ibnbd_srv_io_mode {
  * @copy: set by an administrator at any time, without a lock
  * @wq: for I/O that may wait, and for what follows at the end of opens: a disk or file system that
  *	hangs must not hold up the others
- * @later: blockio only: requests that wait for the device in a worker. @later and @later_busy are
- *	under @later_lock (any context), and so are writes of @later_full, which says that new
- *	requests have to queue up behind them
+ * @later: blockio only: requests that wait for the device in a worker; under @later_lock (any
+ *	context), and so are writes of @later_full, which says that new requests have to queue up
+ *	behind them
  * @mixed: fileio only: direct writes share it, a buffered write has it alone
  * @identity: protocol 10.5, found at the first open
  * @id_unknown: the errno with which reading it has failed, so that it is NONE; or 0
@@ -87,7 +87,6 @@ struct ibnbd_srv_export {
 	struct work_struct free_work;
 	spinlock_t later_lock;
 	struct list_head later;
-	bool later_busy;
 	bool later_full;
 	struct work_struct later_work;
 	struct rw_semaphore mixed;
