@@ -24,7 +24,6 @@
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include "ibnbd/server/backing.h"
-#include "ibnbd/server/params.h"
 
 /* The wire has 16 bits for the size of a logical block (protocol 10.1). */
 #define BLOCKIO_MAX_BLOCK	32768u

@@ -33,8 +33,6 @@
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include "ibnbd/server/epoch.h"
-#include "ibnbd/server/open.h"
-#include "ibnbd/server/params.h"
 #include "ibnbd/server/writer.h"
 
 static LIST_HEAD(epoch_exports);	/* changed under the export lock */

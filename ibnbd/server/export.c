@@ -18,7 +18,6 @@
 #include "ibnbd/server/backing.h"
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/export.h"
-#include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"

@@ -13,6 +13,7 @@
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
+#include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
@@ -161,15 +162,30 @@ struct ibnbd_srv_open {
 
 extern const char *const ibnbd_srv_copy_names[];
 
-int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
-void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
-int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e);
+/* open.c: opens as objects; the list of all exports, under the export lock */
+
+extern struct mutex ibnbd_srv_export_lock;
+extern struct list_head ibnbd_srv_export_list;
+
+int ibnbd_srv_export_trylock(void);
+struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const char *name,
+					  enum ibnbd_access access);
+bool ibnbd_srv_open_kill(struct ibnbd_srv_open *open);
+void ibnbd_srv_open_lose(struct ibnbd_srv_open *open, const char *why);
+void ibnbd_srv_open_tell(const struct ibnbd_srv_open *open, u32 kind);
+bool ibnbd_srv_open_connected(const struct ibnbd_srv_open *open);
+void ibnbd_srv_open_unclaimed(struct ibnbd_srv_open *open);
 
 static inline void ibnbd_srv_open_put(struct ibnbd_srv_open *open)
 {
 	kobject_put(&open->kobj);
 }
 
+/* export.c: opens with a place in an export */
+
+int ibnbd_srv_export_open(struct ibnbd_srv_open *open, const char **why);
+void ibnbd_srv_export_release(struct ibnbd_srv_open *open);
+int ibnbd_srv_export_cache_lost(struct ibnbd_srv_export *e);
 /* Does @open migrate beside an open of mode rw, whose client has not agreed to a second writer? */
 bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open);
 

@@ -14,7 +14,6 @@
 #include "ibnbd/server/backing.h"
 #include "ibnbd/server/epoch.h"
 #include "ibnbd/server/export.h"
-#include "ibnbd/server/open.h"
 
 #define FACTS_LOOK_MS	500
 

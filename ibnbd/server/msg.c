@@ -19,7 +19,6 @@
 #include "ibnbd/server/export.h"
 #include "ibnbd/server/io.h"
 #include "ibnbd/server/msg.h"
-#include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
@@ -198,7 +197,7 @@ static struct ibnbd_srv_open *msg_open_new(struct ibnbd_srv_session *s, const st
 	/* Other openers may be adding maps, so ibnbd_srv_session_publish() checks again. */
 	if (READ_ONCE(s->nr) >= s->max_maps)
 		return ERR_PTR(-EMFILE);
-	open = ibnbd_srv_open_new(s, m->name, m->access, ibnbd_srv_session_release_work);
+	open = ibnbd_srv_open_new(s, m->name, m->access);
 	if (!open)
 		return ERR_PTR(-ENOMEM);
 	open->exclusive = v->exclusive;

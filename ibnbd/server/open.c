@@ -13,7 +13,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/server/open.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"
 
@@ -61,12 +60,9 @@ static void open_drained(struct percpu_ref *ref)
 	queue_work(open->export->wq, &open->release_work);
 }
 
-/*
- * An open that @s asks for; NULL without memory. @release: work function, runs when the open was
- * killed and no I/O is left.
- */
+/* An open that @s asks for; NULL without memory. */
 struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const char *name,
-					  enum ibnbd_access access, work_func_t release)
+					  enum ibnbd_access access)
 {
 	struct ibnbd_srv_open *open __free(kfree) = kzalloc(sizeof(*open), GFP_KERNEL);
 
@@ -79,7 +75,7 @@ struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const cha
 	INIT_LIST_HEAD(&open->link);
 	INIT_LIST_HEAD(&open->claim_link);
 	init_completion(&open->drained);
-	INIT_WORK(&open->release_work, release);
+	INIT_WORK(&open->release_work, ibnbd_srv_session_release_work);
 	ibnbd_srv_dirs_made();
 	kobject_init(&open->kobj, &open_ktype);
 	return_ptr(open);

@@ -17,7 +17,6 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <ibtrs/admin.h>
-#include "ibnbd/server/open.h"
 #include "ibnbd/server/policy.h"
 #include "ibnbd/server/session.h"
 

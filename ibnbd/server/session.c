@@ -22,8 +22,6 @@
 #include <linux/log2.h>
 #include "ibnbd/logic/export.h"
 #include "ibnbd/logic/text.h"
-#include "ibnbd/server/io.h"
-#include "ibnbd/server/open.h"
 #include "ibnbd/server/params.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/sysfs.h"

@@ -70,7 +70,7 @@ void ibnbd_srv_session_close(struct ibnbd_srv_session *s, u32 id, struct ibtrs_s
 bool ibnbd_srv_session_given_up(void *priv, u32 group);
 void ibnbd_srv_session_give_up(void *priv, u32 group);
 int ibnbd_srv_session_force_close(struct ibnbd_srv_open *open);
-/* Runs when the last I/O of an open has ended. */
+/* Runs when the last I/O of an open that was killed has ended. */
 void ibnbd_srv_session_release_work(struct work_struct *work);
 
 static inline void ibnbd_srv_session_get(struct ibnbd_srv_session *s)

@@ -26,7 +26,6 @@
 #include <linux/slab.h>
 #include <linux/uuid.h>
 #include "ibnbd/logic/record.h"
-#include "ibnbd/server/open.h"
 #include "ibnbd/server/session.h"
 #include "ibnbd/server/writer.h"
 
