@@ -153,14 +153,9 @@ static int search_path_set(const char *val, const struct kernel_param *kp)
 	return err;
 }
 
-static int search_path_get(char *buf, const struct kernel_param *kp)
-{
-	return ibnbd_srv_search_path_show(buf);
-}
-
 static const struct kernel_param_ops search_path_ops = {
 	.set = search_path_set,
-	.get = search_path_get,
+	.get = ibnbd_srv_search_path_get,
 };
 module_param_cb(dev_search_path, &search_path_ops, NULL, 0644);
 MODULE_PARM_DESC(dev_search_path,
@@ -177,19 +172,15 @@ static int __init main_start(void)
 	return main_follow_path(open);
 }
 
-static void main_stop_listening(void)
-{
-	guard(mutex)(&main_lock);
-	if (main_listening)
-		ibtrs_srv_close();
-	main_listening = false;
-	main_live = false;
-}
-
 /* Waits until every backing store is closed. */
 static void main_stop(void)
 {
-	main_stop_listening();
+	scoped_guard(mutex, &main_lock) {
+		if (main_listening)
+			ibtrs_srv_close();
+		main_listening = false;
+		main_live = false;
+	}
 	ibnbd_srv_dirs_wait_released();
 }
 

@@ -10,7 +10,6 @@
  * Locks: params_text_lock, held for moments only, since every OPEN needs the search path. The
  * allow-list is read in places that cannot sleep: RCU.
  */
-#include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
@@ -114,8 +113,11 @@ char *ibnbd_srv_search_path(void)
 	return kstrdup(params_search_path, GFP_KERNEL);
 }
 
-/* @name NULL, before a session is known: may any session from this address be allowed? */
-static bool allow_ask(const struct ibtrs_origin *from, const char *name)
+/*
+ * May a session of this name connect from this address? @name NULL, before a session is known: may
+ * any session from there?
+ */
+bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name)
 {
 	struct params_allow *a;
 
@@ -126,13 +128,7 @@ static bool allow_ask(const struct ibtrs_origin *from, const char *name)
 
 bool ibnbd_srv_peer_allowed(const struct ibtrs_origin *from)
 {
-	return allow_ask(from, NULL);
-}
-
-/* May a session of this name connect from this address? */
-bool ibnbd_srv_session_allowed(const struct ibtrs_origin *from, const char *name)
-{
-	return allow_ask(from, name);
+	return ibnbd_srv_session_allowed(from, NULL);
 }
 
 static void allow_replace(struct params_allow *new)
@@ -288,9 +284,9 @@ bool ibnbd_srv_search_path_is_set(void)
 	return READ_ONCE(params_search_path[0]);
 }
 
-/* As a parameter of the module shows it, into a page. */
-int ibnbd_srv_search_path_show(char *page)
+/* As a parameter of the module. */
+int ibnbd_srv_search_path_get(char *buf, const struct kernel_param *kp)
 {
 	guard(mutex)(&params_text_lock);
-	return sysfs_emit(page, "%.*s\n", (int)PAGE_SIZE - 2, params_search_path);
+	return sysfs_emit(buf, "%.*s\n", (int)PAGE_SIZE - 2, params_search_path);
 }

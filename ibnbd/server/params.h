@@ -2,6 +2,7 @@
 #ifndef IBNBD_SERVER_PARAMS_H
 #define IBNBD_SERVER_PARAMS_H
 
+#include <linux/moduleparam.h>
 #include <ibtrs/addr.h>
 #include "ibnbd/server/export.h"
 
@@ -27,7 +28,7 @@ enum ibtrs_srv_auth ibnbd_srv_auth(void);
 bool ibnbd_srv_peer_allowed(const struct ibtrs_origin *from);
 bool ibnbd_srv_search_path_is_set(void);
 void ibnbd_srv_search_path_set(const char *path, size_t len);
-int ibnbd_srv_search_path_show(char *page);
+int ibnbd_srv_search_path_get(char *buf, const struct kernel_param *kp);
 void ibnbd_srv_params_exit(void);
 
 void ibnbd_srv_refuse(const char *session, const char *object, int err, const char *why);
