@@ -46,12 +46,7 @@ static bool claim_wanted(const struct ibnbd_srv_open *open)
 	       (ibnbd_access_writes(open->access) && READ_ONCE(ibnbd_srv_claim));
 }
 
-/**
- * ibnbd_srv_claim_holder() - the holder under which an open claims its disk
- * @open: access and exclusive are set
- *
- * Return: the holder; NULL: the open claims nothing.
- */
+/* The holder under which @open claims its disk; NULL: it claims nothing. */
 void *ibnbd_srv_claim_holder(const struct ibnbd_srv_open *open)
 {
 	return claim_wanted(open) ? &claim_holder : NULL;
@@ -109,13 +104,6 @@ void ibnbd_srv_claim_file_begin(struct ibnbd_srv_open *open, const struct inode 
 		list_add(&open->claim_link, &claim_opens);
 }
 
-static void claim_file_settle(struct ibnbd_srv_open *open)
-{
-	scoped_guard(spinlock, &claim_lock)
-		open->file_settled = true;
-	wake_up_all(&claim_wait);
-}
-
 /* False: that depends on opens of ours that are not settled. *@foreign: is there another writer? */
 static bool claim_file_decide(const struct inode *inode, bool *foreign)
 {
@@ -142,7 +130,9 @@ int ibnbd_srv_claim_file_check(struct ibnbd_srv_open *open, const char **why)
 {
 	bool foreign;
 
-	claim_file_settle(open);
+	scoped_guard(spinlock, &claim_lock)
+		open->file_settled = true;
+	wake_up_all(&claim_wait);
 	if (!claim_wanted(open))
 		return 0;
 	wait_event_idle(claim_wait, claim_file_decide(open->inode, &foreign));
