@@ -67,22 +67,6 @@ static u64 writer_new_gen(void)
 				  ibnbd_srv_writer_file_is_none(), writer_forgot);
 }
 
-/*
- * Fill a new record: from the file, if it has an entry, else with a new generation. A null writer
- * in the file stands for several writers: a random uuid then makes every session count as another
- * writer.
- */
-static void writer_begin(struct writer_record *r, const struct ibnbd_identity *cache_id)
-{
-	ibnbd_srv_writer_file_recall_epoch(cache_id, &r->cache);
-	if (!ibnbd_srv_writer_file_recall(&r->id, &r->gen, &r->writer)) {
-		r->gen = writer_new_gen();
-		r->writer = uuid_null;
-	} else if (uuid_is_null(&r->writer)) {
-		uuid_gen(&r->writer);
-	}
-}
-
 static void writer_drop(struct writer_record *r)
 {
 	writer_nr--;
@@ -106,7 +90,11 @@ static void writer_trim(void)
 	writer_drop(r);
 }
 
-/* Make a record for a writer's object that has none. NULL without memory. */
+/*
+ * Make a record for a writer's object that has none: from the file, if it has an entry, else with a
+ * new generation. A null writer in the file stands for several writers: a random uuid then makes
+ * every session count as another writer. NULL without memory.
+ */
 static struct writer_record *writer_make(const struct ibnbd_srv_export *e)
 {
 	struct writer_record *r = kzalloc(sizeof(*r), GFP_KERNEL);
@@ -118,29 +106,24 @@ static struct writer_record *writer_make(const struct ibnbd_srv_export *e)
 	hash_add(writer_records, &r->hash, writer_hash(&r->id));
 	writer_nr++;
 	writer_trim();
-	writer_begin(r, &e->cache_id);
+	ibnbd_srv_writer_file_recall_epoch(&e->cache_id, &r->cache);
+	if (!ibnbd_srv_writer_file_recall(&r->id, &r->gen, &r->writer))
+		r->gen = writer_new_gen();
+	else if (uuid_is_null(&r->writer))
+		uuid_gen(&r->writer);
 	return r;
-}
-
-/*
- * The generation for a reader. A reader holds no writes, so it gets no record: 0 = no known writer.
- */
-static u64 writer_gen_for_reader(const struct writer_record *r, const struct ibnbd_identity *id)
-{
-	uuid_t writer;
-	u64 gen;
-
-	if (r)
-		return r->gen;
-	return ibnbd_srv_writer_file_recall(id, &gen, &writer) ? gen : 0;
 }
 
 int ibnbd_srv_writer_note(const struct ibnbd_srv_open *open, struct ibnbd_srv_export *e)
 {
 	struct writer_record *r = writer_find(&e->writer_id);
+	uuid_t writer;
 
 	if (!ibnbd_access_writes(open->access)) {
-		e->writer_gen = writer_gen_for_reader(r, &e->writer_id);
+		/* A reader holds no writes, so it gets no record: 0 = no known writer. */
+		e->writer_gen = r ? r->gen : 0;
+		if (!r)
+			ibnbd_srv_writer_file_recall(&e->writer_id, &e->writer_gen, &writer);
 		return 0;
 	}
 	r = r ?: writer_make(e);
