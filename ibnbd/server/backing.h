@@ -28,7 +28,7 @@ cx_bdev_t ibnbd_srv_blockio_claimed(struct ibnbd_srv_open *open, cx_bdev_t handl
 void ibnbd_srv_blockio_close(struct ibnbd_srv_open *open);
 u64 ibnbd_srv_blockio_nsectors(struct ibnbd_srv_open *open);
 void ibnbd_srv_blockio_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
-void ibnbd_srv_blockio_init_export(struct ibnbd_srv_export *e);
+void ibnbd_srv_blockio_later_work(struct work_struct *work);
 void ibnbd_srv_blockio_submit(struct ibnbd_srv_io *io, const struct ibnbd_io *m);
 
 int ibnbd_srv_fileio_open(struct ibnbd_srv_open *open, const struct path *path, const char **why);

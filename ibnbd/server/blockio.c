@@ -399,7 +399,7 @@ static struct ibnbd_srv_io *blockio_next_later(struct ibnbd_srv_export *e)
 	return io;
 }
 
-static void blockio_later_work(struct work_struct *work)
+void ibnbd_srv_blockio_later_work(struct work_struct *work)
 {
 	struct ibnbd_srv_export *e = container_of(work, struct ibnbd_srv_export, later_work);
 	struct ibnbd_srv_io *io;
@@ -409,13 +409,6 @@ static void blockio_later_work(struct work_struct *work)
 		cond_resched();		/* clients send more as fast as they are answered */
 	}
 	kobject_put(&e->kobj);
-}
-
-void ibnbd_srv_blockio_init_export(struct ibnbd_srv_export *e)
-{
-	spin_lock_init(&e->later_lock);
-	INIT_LIST_HEAD(&e->later);
-	INIT_WORK(&e->later_work, blockio_later_work);
 }
 
 /*

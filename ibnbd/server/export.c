@@ -178,7 +178,9 @@ static struct ibnbd_srv_export *export_new(struct ibnbd_srv_open *open, const ch
 	ibnbd_srv_dirs_made();
 	kobject_init(&e->kobj, &export_ktype);
 	INIT_LIST_HEAD(&e->opens);
-	ibnbd_srv_blockio_init_export(e);
+	spin_lock_init(&e->later_lock);
+	INIT_LIST_HEAD(&e->later);
+	INIT_WORK(&e->later_work, ibnbd_srv_blockio_later_work);
 	init_rwsem(&e->mixed);
 	INIT_WORK(&e->doubt_work, export_doubt_work);
 	INIT_WORK(&e->free_work, export_free_work);
@@ -267,7 +269,6 @@ static int export_attach(struct ibnbd_srv_export *e, struct ibnbd_srv_open *open
 		return err;
 	}
 	ibnbd_srv_epoch_note(open, e);
-	ibnbd_srv_facts_init_open(open);
 	open->export = e;
 	if (ibnbd_access_writes(open->access))
 		e->writers++;

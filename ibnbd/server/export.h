@@ -193,7 +193,7 @@ bool ibnbd_srv_place_is_beside(const struct ibnbd_srv_open *open);
 
 void ibnbd_srv_facts_exit(void);
 void ibnbd_srv_facts_look_later(void);
-void ibnbd_srv_facts_init_open(struct ibnbd_srv_open *open);
+void ibnbd_srv_facts_claim_work(struct work_struct *work);
 void ibnbd_srv_facts_describe(struct ibnbd_srv_open *open, struct ibnbd_open_rsp *rsp);
 int ibnbd_srv_facts_resize(struct ibnbd_srv_export *e);
 

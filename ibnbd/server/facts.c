@@ -74,7 +74,7 @@ static void facts_make_claim(struct ibnbd_srv_open *open)
 	cx_bdev_close(unclaimed, open->mode, NULL);
 }
 
-static void facts_claim_work(struct work_struct *work)
+void ibnbd_srv_facts_claim_work(struct work_struct *work)
 {
 	struct ibnbd_srv_open *open = container_of(work, struct ibnbd_srv_open, claim_work);
 
@@ -96,11 +96,6 @@ static void facts_claim(struct ibnbd_srv_open *open)
 		return;
 	if (!queue_work(open->export->wq, &open->claim_work))
 		percpu_ref_put(&open->ref);	/* the work has one already */
-}
-
-void ibnbd_srv_facts_init_open(struct ibnbd_srv_open *open)
-{
-	INIT_WORK(&open->claim_work, facts_claim_work);
 }
 
 /*

@@ -75,6 +75,7 @@ struct ibnbd_srv_open *ibnbd_srv_open_new(struct ibnbd_srv_session *s, const cha
 	INIT_LIST_HEAD(&open->link);
 	INIT_LIST_HEAD(&open->claim_link);
 	init_completion(&open->drained);
+	INIT_WORK(&open->claim_work, ibnbd_srv_facts_claim_work);
 	INIT_WORK(&open->release_work, ibnbd_srv_session_release_work);
 	ibnbd_srv_dirs_made();
 	kobject_init(&open->kobj, &open_ktype);
