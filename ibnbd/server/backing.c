@@ -30,15 +30,11 @@
 
 /* ---- the walk ------------------------------------------------------------ */
 
-/* root, dir and tail as one path. */
-static char *lookup_join(const struct ibnbd_export_path *p, const char *tail)
-{
-	return kasprintf(GFP_KERNEL, "%s/%s%s%s", p->root, p->dir, *p->dir ? "/" : "", tail);
-}
-
+/* Look up root, dir and tail as one path. */
 static int lookup_joined(const struct ibnbd_export_path *p, const char *tail, struct path *path)
 {
-	char *full __free(kfree) = lookup_join(p, tail);
+	char *full __free(kfree) = kasprintf(GFP_KERNEL, "%s/%s%s%s", p->root, p->dir,
+					     *p->dir ? "/" : "", tail);
 
 	return full ? kern_path(full, LOOKUP_FOLLOW, path) : -ENOMEM;
 }
