@@ -73,8 +73,16 @@ static void limits_set(struct request_queue *q, const struct cx_limits *c)
 }
 #endif
 
+/**
+ * cx_alloc_disk() - a disk and its queue on a tag set
+ * @set: tag set
+ * @c: limits, applied before anybody can see the disk
+ * @data: queue->queuedata
+ *
+ * Return: the disk (free it with cx_free_disk()), or an ERR_PTR.
+ */
 #if HAVE_ALLOC_DISK_LIMITS && HAVE_BLK_FEATURES
-static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
+struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
 {
 	struct queue_limits lim = {};
 
@@ -82,7 +90,7 @@ static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_li
 	return blk_mq_alloc_disk(set, &lim, data);
 }
 #elif HAVE_ALLOC_DISK_LIMITS || HAVE_ALLOC_DISK
-static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
+struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
 {
 #if HAVE_ALLOC_DISK
 	struct gendisk *disk = blk_mq_alloc_disk(set, data);
@@ -95,7 +103,7 @@ static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_li
 	return disk;
 }
 #else				/* until 5.13; extended numbers, so no major and no minors */
-static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
+struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits *c, void *data)
 {
 	struct request_queue *q = blk_mq_init_queue(set);
 	struct gendisk *disk;
@@ -114,19 +122,6 @@ static struct gendisk *disk_alloc(struct blk_mq_tag_set *set, const struct cx_li
 	return disk;
 }
 #endif
-
-/**
- * cx_alloc_disk() - a disk and its queue on a tag set
- * @set: tag set
- * @lim: limits, applied before anybody can see the disk
- * @data: queue->queuedata
- *
- * Return: the disk (free it with cx_free_disk()), or an ERR_PTR.
- */
-struct gendisk *cx_alloc_disk(struct blk_mq_tag_set *set, const struct cx_limits *lim, void *data)
-{
-	return disk_alloc(set, lim, data);
-}
 
 #if !HAVE_BDOPS_FREE_DISK
 static void (*disk_freed)(struct gendisk *disk);	/* only one driver sets it */

@@ -49,7 +49,7 @@
  *   DEF_MQ_MAP_QUEUES(fn, set) { ... MQ_MAP_QUEUES_END }
  *   DEF_MQ_POLL(fn, hctx) { }               .poll
  *   DEF_MQ_QUEUE_RQS(fn, list) { }  with cx_rq_list_t l = CX_RQ_LIST_INIT and
- *                                   cx_rq_list_pop/add_tail/assign
+ *                                   cx_rq_list_pop/add_tail
  *   in the ops table: MQ_QUEUE_RQS(fn)      ".queue_rqs = fn," or nothing
  *   DEF_BD_OPEN(fn, disk, mode) DEF_BD_RELEASE(fn, disk) DEF_BD_GETGEO(fn, disk, geo)
  *   in the operations of a disk: BD_FREE_DISK(fn)  and pass fn to cx_add_disk, too

@@ -149,7 +149,6 @@ typedef struct rq_list cx_rq_list_t;
 #define CX_RQ_LIST_INIT			{}
 #define cx_rq_list_pop(l)		rq_list_pop(l)
 #define cx_rq_list_add_tail(l, rq)	rq_list_add_tail(l, rq)
-#define cx_rq_list_assign(l, from)	(*(l) = *(from))
 #define MQ_QUEUE_RQS(fn)		.queue_rqs = fn,
 #elif HAVE_MQ_QUEUE_RQS		/* 5.16: a bare singly linked list, no tail kept */
 #define DEF_MQ_QUEUE_RQS(fn, list)	static void fn(struct request **list)
@@ -184,7 +183,6 @@ static inline void cx_rq_list_add_tail(cx_rq_list_t *l, struct request *rq)
 	CX_RQ_NEXT(rq) = NULL;
 	*l = rq;
 }
-#define cx_rq_list_assign(l, from)	(*(l) = *(from))
 #endif
 
 /* ---- functions of block_device_operations -------------------------------- */

@@ -234,7 +234,7 @@ DEF_MQ_QUEUE_RQS(queue_rqs, list)
 			blk_mq_end_request(rq, status);
 	}
 	ibtrs_clt_unplug(&plug);
-	cx_rq_list_assign(list, &left);
+	*list = left;
 }
 
 /* Ends a request in a context where the block layer takes it back at once. */

@@ -31,7 +31,7 @@ DEF_MQ_QUEUE_RQS(w_queue_rqs, list)
 
 	while ((rq = cx_rq_list_pop(list)))
 		cx_rq_list_add_tail(&later, rq);
-	cx_rq_list_assign(list, &later);
+	*list = later;
 }
 
 static blk_status_t w_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
