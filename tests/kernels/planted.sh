@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 suite=$1 release=$2
 root=${IBNBD_CACHE:-$here/../../build/cache}/chroot-$suite
 [ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || root=
-work=/tmp/ibnbd-planted
+work=/tmp/ibnbd-planted.$$	# another run may be in the same chroot
 bad=0 n=0
 
 build() {	# DIRECTORY: output of a build there
@@ -23,7 +23,7 @@ build() {	# DIRECTORY: output of a build there
 		KCFLAGS=-ftrack-macro-expansion=0 modules 2>&1 || true
 }
 
-rm -rf "$root$work"
+trap 'rm -rf "$root$work"' EXIT
 mkdir -p "$root$work"
 cp -r "$here/strict/." "$root$work"
 build '' > "$root$work/log"
@@ -44,5 +44,4 @@ done
 [ "$n" -ge 10 ] || { echo "planted.sh: no more than $n faults"; bad=1; }
 [ $bad -eq 0 ] || grep -E '/planted/.*(error|warning):|WARNING|\*\*\*' "$root$work/log" ||
 	tail -n 5 "$root$work/log"
-rm -rf "$root$work"
 exit $bad
