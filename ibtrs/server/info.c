@@ -115,7 +115,8 @@ static int info_serve(struct ibtrs_srv_path *path, bool *named, const char **why
 		return refuse(why, "INFO_REQ in the wrong state", -EPROTO);
 	/* pairs with the release of handshake.c: rx_start() sees all QPs */
 	if (atomic_read_acquire(&path->nr_accepted) != path->nr_conns)
-		return refuse(why, "INFO_REQ before all connections of the path are there", -EPROTO);
+		return refuse(why, "INFO_REQ before all connections of the path are there",
+			      -EPROTO);
 	/* All connections are there, so none will be proved with it (admit.c). */
 	scoped_guard(mutex, &ibtrs_srv.lock)
 		memzero_explicit(path->proof.ks, sizeof(path->proof.ks));
