@@ -402,7 +402,7 @@ static int host_answers(const struct ibtrs_addr *a, int port)
 	memcpy(v4 ? (void *)&four.sin_addr : (void *)&six.sin6_addr, a->raw, v4 ? 4 : 16);
 	p.fd = socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (p.fd < 0)
-		return 0;
+		return errno;
 	if (connect(p.fd, v4 ? (void *)&four : (void *)&six, v4 ? sizeof(four) : sizeof(six)) &&
 	    errno != EINPROGRESS)
 		err = errno;
