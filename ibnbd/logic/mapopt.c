@@ -442,8 +442,9 @@ int ibnbd_mapopt_parse(const char *line, size_t len, struct ibnbd_map *m,
 		return rc;
 	ibnbd_mapopt_init(m);
 	for (pos = 0; pos < all.len; pos += w.len + 1) {
-		w = mapopt_part(all, pos, all.len - pos);
-		w.len = mapopt_find_any(w, " \t");
+		w = mapopt_part(all, pos, 0);
+		while (pos + w.len < all.len && !ibnbd_is_blank(w.s[w.len]))
+			w.len++;
 		rc = w.len ? mapopt_token(m, w, err) : 0;
 		if (rc)
 			return rc;

@@ -25,7 +25,7 @@ PROGRAMS = ("ibnbd/user/serverd/", "ibnbd/user/ping/", "ibtrs/user/peer/")     #
 DUAL = (*USER, "ibtrs/proto/", "ibtrs/logic/", "ibnbd/proto/", "ibnbd/logic/", "docs/examples/", *(
     f"ibtrs/include/ibtrs/{h}.h" for h in ("pure", "addr", "key", "words", "dir", "version")))
 # lines of C and files: who needs more says so here, and why in the commit; who needs less, likewise
-BUDGET = {DRIVERS: (35592, 198), USER: (12897, 53), PROGRAMS: (6332, 20),
+BUDGET = {DRIVERS: (35593, 198), USER: (12897, 53), PROGRAMS: (6332, 20),
           ("tools/",): (20597, 104)}
 
 
